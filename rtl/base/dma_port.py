@@ -20,6 +20,7 @@ __all__ = [
     "CAUSE_BITS",
     "COUNT_BITS",
     "ENDPOINT_STATUS",
+    "PEEK_BITS",
     "RELEASE",
     "RING_BITS",
     "ROW_BYTES_BITS",
@@ -32,6 +33,7 @@ __all__ = [
 CAUSE_BITS = 8  # isa.Cause
 RING_BITS = 4
 COUNT_BITS = 32
+PEEK_BITS = 33  # number of a word of 32 bits that a sequencer asks HBM for: the sum of two registers
 ROW_BYTES_BITS = 19  # a row has 1 to 2^18 bytes; what the DMA moves in HBM in a cycle is that of one row
 SEMAPHORE_INDEX_BITS = 8
 

@@ -53,6 +53,7 @@ class SeqOp(IntEnum):
     EQUAL = 10  # d = 1 if a == b, else 0
     LESS = 11  # d = 1 if a < b, else 0
     SEMAPHORE = 12  # d = semaphore b; in a word with `fence` only
+    LOAD = 13  # d = the 32 bits at byte 4 * (a + b) of HBM; in a word with `fence` only
     BRANCH_EQUAL = 16  # to the word of the immediate's number, if register a is register b
     BRANCH_UNLIKE = 17
     BRANCH_LESS = 18  # a < b

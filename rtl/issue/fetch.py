@@ -8,9 +8,9 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from rtl.base.arbiter import RoundRobin
-from rtl.base.axi import FAST_ID, FETCH_ID, URGENT_QOS, AxiReadSignature, axi_size
+from rtl.base.axi import ADDRESS_BITS, FAST_ID, FETCH_ID, URGENT_QOS, AxiReadSignature, axi_size
 from rtl.base.dispatch import SEQUENCE_BITS
-from rtl.base.dma_port import CAUSE_BITS, COUNT_BITS
+from rtl.base.dma_port import CAUSE_BITS, COUNT_BITS, PEEK_BITS
 from rtl.base.fault import fault
 from rtl.base.limits import limit_ports
 from rtl.base.ram import Ram
@@ -53,6 +53,8 @@ class Fetch(wiring.Component):
     The word in front of client c is in the clock domain `fronts`[c] if that names one; the domain must run
     in cycles with `arrives`[c].
     `seek[q]`: the words of queue q go on with this number of its region; see FetchClient.
+    `peek[q]`: queue q asks for a word of 32 bits by its number; with `ready` it is `peeked`, or HBM has answered with
+    an error (`peek_failed`). One is due at a time; a request leaves 2 cycles after it came at the earliest.
     A region outside HBM is refused, one without words is not looked at. `idle`: no answer is due.
     """
 
@@ -60,8 +62,10 @@ class Fetch(wiring.Component):
         self.cfg = cfg
         n = fetch_clients(cfg)
         self.fronts = (*fronts, *("sync",) * (n - len(fronts)))
-        if n > FAST_ID - FETCH_ID:
-            raise ValueError(f"{n} fetch clients do not fit in the ids from {FETCH_ID} to {FAST_ID - 1}")
+        if n >= FAST_ID - FETCH_ID:
+            raise ValueError(
+                f"{n} fetch clients and one for registers do not fit in the ids from {FETCH_ID} to {FAST_ID - 1}"
+            )
         super().__init__(
             {
                 **limit_ports(cfg, "queue_depth"),
@@ -72,6 +76,9 @@ class Fetch(wiring.Component):
                 "load_count": In(64),
                 "words": Out(stream.Signature(1024)).array(n),
                 "seek": In(stream.Signature(COUNT_BITS)).array(len(Queue)),
+                "peek": In(stream.Signature(PEEK_BITS)).array(len(Queue)),
+                "peeked": Out(32),
+                "peek_failed": Out(1),
                 "status": Out(FETCH_STATUS).array(n),
                 "arrives": Out(n),  # a word comes to the front at the end of this cycle
                 "idle": Out(1),
@@ -99,7 +106,7 @@ class Fetch(wiring.Component):
         for c, client in enumerate(clients):
             m.submodules[f"client_{c}"] = client
         m.submodules.ram = ram = Ram(1024, sum(depths), granule=port_bits)
-        m.submodules.ask = ask = RoundRobin(n)
+        m.submodules.ask = ask = RoundRobin(n + 1)  # the last one asks for words of registers
         m.submodules.show = show = RoundRobin(n)
         axi = self.axi
 
@@ -124,14 +131,14 @@ class Fetch(wiring.Component):
 
         # Requests: a register in front of AXI, so that a request stays until it is accepted.
         free = Signal()
-        asking = Signal(n)
+        asking = Signal(n + 1)
+        peeks, address = self._peek(m, n, asking[n])
         m.d.comb += [
             free.eq(~axi.arvalid | axi.arready),
-            ask.requests.eq(Cat(client.request for client in clients)),
+            ask.requests.eq(Cat(*(client.request for client in clients), peeks)),
             ask.accept.eq(free),
             asking.eq(Mux(free, ask.grant, 0)),
             Cat(client.granted for client in clients).eq(asking),
-            axi.arlen.eq(beats - 1),
             axi.arsize.eq(axi_size(cfg.hbm.port_bytes)),
             axi.arburst.eq(_INCR),
             axi.arqos.eq(URGENT_QOS),
@@ -141,14 +148,17 @@ class Fetch(wiring.Component):
             for c, client in enumerate(clients):
                 with m.If(asking[c]):
                     m.d.sync += [axi.araddr.eq(client.request_address), axi.arid.eq(FETCH_ID + c)]
+            with m.If(asking[n]):
+                m.d.sync += [axi.araddr.eq(address), axi.arid.eq(FETCH_ID + n)]
+            m.d.sync += axi.arlen.eq(Mux(asking[n], 0, beats - 1))
 
         # Answers: always taken, there is room for each word that was asked for.
-        who = Signal(range(n))
+        who = Signal(range(n + 1))
         m.d.comb += [
             axi.rready.eq(1),
             self.beat.eq(axi.rvalid),
             who.eq(Mux(fault("an answer goes to the client that asked last"), axi.arid - FETCH_ID, axi.rid - FETCH_ID)),
-            ram.write_en.eq(axi.rvalid),
+            ram.write_en.eq(axi.rvalid & (who != n)),
             ram.write_address.eq(Array([c.slot | start for c, start in zip(clients, starts, strict=True)])[who]),
             ram.write_mask.eq(1 << Array([c.beat for c in clients])[who]),
             ram.write_data.eq(axi.rdata.replicate(beats)),
@@ -171,7 +181,7 @@ class Fetch(wiring.Component):
             with m.If(show.grant[c]):
                 m.d.comb += ram.read_address.eq(client.read_slot | starts[c])
 
-        due = Signal(range(sum(depths) + 1))
+        due = Signal(range(sum(depths) + 2))
         m.d.comb += self.idle.eq((due == 0) & ~axi.arvalid)
         asked = axi.arvalid & axi.arready
         answered = axi.rvalid & axi.rlast
@@ -180,3 +190,30 @@ class Fetch(wiring.Component):
         with m.Elif(answered & ~asked):
             m.d.sync += due.eq(due - 1)
         return m
+
+    def _peek(self, m: Module, client: int, granted: Value) -> tuple[Value, Value]:
+        """Words of registers, one after the other: whether one is to be asked for, and the beat in which it lies."""
+        axi, size = self.axi, ceil_log2(self.cfg.hbm.port_bytes)
+        m.submodules.turn = turn = RoundRobin(len(Queue))
+        wanted, due = Signal(), Signal()  # chosen and not asked for; asked for and not there
+        whose = Signal(len(Queue))
+        place = Signal(ADDRESS_BITS)
+        answer = Signal()
+        m.d.comb += [
+            turn.requests.eq(Cat(peek.valid for peek in self.peek)),
+            turn.accept.eq(~wanted & ~due),
+            answer.eq(axi.rvalid & (axi.rid == FETCH_ID + client)),
+            self.peeked.eq(axi.rdata.word_select(place[2:size], 32)),
+            self.peek_failed.eq(axi.rresp != 0),
+            Cat(peek.ready for peek in self.peek).eq(Mux(answer, whose, 0)),
+        ]
+        with m.If(turn.accept & turn.requests.any()):
+            m.d.sync += [wanted.eq(1), whose.eq(turn.grant)]
+            for q, peek in enumerate(self.peek):
+                with m.If(turn.grant[q]):
+                    m.d.sync += place.eq(peek.payload << 2)
+        with m.If(granted):
+            m.d.sync += [wanted.eq(0), due.eq(1)]
+        with m.If(answer):
+            m.d.sync += due.eq(0)
+        return wanted, place & ~(self.cfg.hbm.port_bytes - 1)

@@ -150,6 +150,7 @@ class Issue(wiring.Component):
             m.d.comb += gate.enable.eq(fetch.arrives[q] | queue.wake | sequencer.wake)
             connect(m, fetch.words[q], sequencer.words)
             connect(m, sequencer.seek, fetch.seek[q])
+            connect(m, sequencer.peek, fetch.peek[q])
             connect(m, sequencer.o, queue.words)
             connect(m, queue.update, semaphores.update[q])
             connect(m, queue.release, releases.request[q])
@@ -160,6 +161,8 @@ class Issue(wiring.Component):
                 sequencer.start.eq(run.start),
                 sequencer.count.eq(run.queue_count[q]),
                 sequencer.drained.eq(queue.drained),
+                sequencer.peeked.eq(fetch.peeked),
+                sequencer.peek_failed.eq(fetch.peek_failed),
                 queue.sent.eq(sequencer.sent),
                 queue.ended.eq(sequencer.ended),
                 queue.fetch_cause.eq(Mux(sequencer.fetches, fetch.status[q].cause, 0)),

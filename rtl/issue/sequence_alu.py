@@ -12,7 +12,7 @@ __all__ = ["SequenceAlu"]
 
 class SequenceAlu(wiring.Component):
     """Combinational. `result` is what register d takes, `jumps` whether a branch is taken; `known` is 0 for a code that
-    is no operation. SEMAPHORE gives `semaphore`."""
+    is no operation. SEMAPHORE gives `semaphore`, LOAD `loaded`."""
 
     def __init__(self):
         super().__init__(
@@ -21,6 +21,7 @@ class SequenceAlu(wiring.Component):
                 "a": In(32),
                 "b": In(32),
                 "semaphore": In(32),
+                "loaded": In(32),
                 "result": Out(32),
                 "jumps": Out(1),
                 "branch": Out(1),
@@ -50,6 +51,7 @@ class SequenceAlu(wiring.Component):
             SeqOp.EQUAL: equal,
             SeqOp.LESS: less,
             SeqOp.SEMAPHORE: self.semaphore,
+            SeqOp.LOAD: self.loaded,
         }
         taken = {
             SeqOp.BRANCH_EQUAL: equal,

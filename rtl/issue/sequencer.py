@@ -8,7 +8,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from rtl.base.dma_port import CAUSE_BITS, COUNT_BITS, SEMAPHORE_INDEX_BITS
+from rtl.base.dma_port import CAUSE_BITS, COUNT_BITS, PEEK_BITS, SEMAPHORE_INDEX_BITS
 from rtl.base.fault import fault
 from rtl.base.layouts import layout
 from rtl.base.ram import Ram
@@ -55,6 +55,7 @@ class Sequencer(wiring.Component):
     many is fetched once; another word that is not next is asked for by `seek`, its number: from when that is taken,
     `words` go on with it, and those that were on their way do not come. `index`, `value`: a look at a semaphore,
     combinational. `drained`: all that was shown has been dispatched, for which a fence waits. `sent`: words shown;
+    `peek`: the number of a word of 32 bits of HBM, which stays until its value is there, `peeked`; or `peek_failed`.
     `ended`: no more will be. `fetches`: nothing goes on unless `words` does.
     A program that executes `limit` words of operations without showing another is refused, with the last of them.
     Timing: a word of n operations takes 1 + n cycles, and one more if it has less than OPERATIONS and no branch is
@@ -85,6 +86,9 @@ class Sequencer(wiring.Component):
                 "o": Out(stream.Signature(SHOWN)),
                 "index": Out(SEMAPHORE_INDEX_BITS),
                 "value": In(signed(32)),
+                "peek": Out(stream.Signature(PEEK_BITS)),
+                "peeked": In(32),  # with its ready
+                "peek_failed": In(1),
                 "drained": In(1),
                 "sent": Out(COUNT_BITS),
                 "ended": Out(1),
@@ -101,7 +105,7 @@ class Sequencer(wiring.Component):
         slot = exact_log2(self.window)
         ended = Signal()
         cause = Signal(CAUSE_BITS)
-        stays, waits = Signal(), Signal()
+        stays, waits = Signal(), Signal()  # waits: an operation cannot be executed yet
         payload = self.words.payload
         word = Value.cast(held.word)
 
@@ -237,14 +241,28 @@ class Sequencer(wiring.Component):
         rest = word[_FENCE + 1 : OPERATIONS_AT].any() | word[OPERATIONS_AT + OPERATIONS * width :].any()
         nowhere = (step.op == SeqOp.SEMAPHORE) & ((b.as_unsigned() >= self.cfg.issue.semaphores) | ~word[_FENCE])
         beyond = alu.jumps & (step.immediate.as_unsigned() > self.count)
+        place = Signal(signed(PEEK_BITS))
+        words = self.cfg.hbm.capacity_mib << 18
+        loads = step.op == SeqOp.LOAD
+        outside = Signal()
+        m.d.comb += [
+            place.eq(values[0] + b),
+            self.peek.payload.eq(place),
+            outside.eq((place < 0) | (place >= words) if words >> PEEK_BITS - 1 == 0 else place < 0),
+            alu.loaded.eq(self.peeked),
+        ]
         wrong = Signal()
         m.d.comb += wrong.eq(
             ~alu.known
             | (step.reserved != 0)
             | (alu.branch & step.immediate_b)
+            | (loads & ~word[_FENCE])
             | ((nowhere | beyond | rest) & ~fault("an operation reaches what is not there"))
         )
-        m.d.comb += waits.eq(word[_FENCE] & ~self.drained & (turn == 0) & ~fault("a fence does not wait"))
+        fenced = word[_FENCE] & ~self.drained & (turn == 0) & ~fault("a fence does not wait")
+        early = fault("a register is loaded before its word is there")
+        asks = (self.state == _State.OPERATE) & ~fenced & loads & ~wrong & ~outside
+        m.d.comb += [self.peek.valid.eq(asks & ~self.start), waits.eq(fenced | (asks & ~self.peek.ready & ~early))]
         last = (turn == OPERATIONS - 1) | alu.jumps
         over = Signal()
         with m.If((self.state == _State.OPERATE) & ~waits):
@@ -253,6 +271,12 @@ class Sequencer(wiring.Component):
             m.d.sync += turn.eq(turn + 1)
             with m.If(wrong):
                 m.d.sync += [cause.eq(Cause.BAD_SEQUENCE), self.state.eq(_State.SHOW)]
+            with m.Elif(loads & (outside | self.peek_failed)):
+                m.d.comb += write.en.eq(0)
+                m.d.sync += [
+                    cause.eq(Mux(outside, Cause.OUT_OF_RANGE, Cause.BUS_ERROR)),
+                    self.state.eq(_State.SHOW),
+                ]
         with m.If(over):
             target = step.immediate + fault("a branch goes one word too far")
             m.d.comb += then.eq(Mux(alu.jumps, target, self.next + 1))

@@ -114,11 +114,16 @@ def _some(rng: np.random.Generator) -> int:
 
 def _operations(rng: np.random.Generator, count: int, semaphores: int, hit: Callable[[str], None]) -> list[int]:
     found: list[int] = []
-    for _ in range(count):
+    while len(found) < count:
         d, a, b = (int(n) for n in rng.integers(DATA, size=3))
         if semaphores and rng.random() < 0.3:
-            found.append(operation(SeqOp.SEMAPHORE, d, immediate=int(rng.integers(semaphores))))
-            hit("SEMAPHORE")
+            if rng.random() < 0.5:
+                found.append(operation(SeqOp.SEMAPHORE, d, immediate=int(rng.integers(semaphores))))
+                hit("SEMAPHORE")
+            elif len(found) + 2 <= count:  # from a place that a register shifts
+                found.append(operation(SeqOp.AND, a, a, None, int(rng.choice((0xFF, 0xFFF, 0)))))
+                found.append(operation(SeqOp.LOAD, d, a, None, int(rng.integers(1 << 18))))
+                hit("LOAD")
             continue
         op = SeqOp(int(rng.choice(_COMPUTING)))
         b_register = None if rng.random() < 0.4 else b

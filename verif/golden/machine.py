@@ -91,7 +91,13 @@ class GoldenMachine:
         self.released = [0] * len(self.rings)
 
     def _queue(self, queue: Queue, program: list[int]) -> Line:
-        shows = Sequencer(program, lambda n: self.semaphores[n], self.cfg.issue.semaphores)
+        def load(number: int) -> int | Cause:
+            if not 0 <= number < self.cfg.hbm.capacity_mib << 18:
+                return Cause.OUT_OF_RANGE
+            data = self.hbm[4 * number : 4 * number + 4].tobytes()
+            return int.from_bytes(data + b"\xff" * (4 - len(data)), "little")
+
+        shows = Sequencer(program, lambda n: self.semaphores[n], self.cfg.issue.semaphores, load=load)
         return Line(queue.name.lower(), program, True, iter(shows), sees_itself=queue in _SEES_ITSELF)
 
     def run(self) -> RunResult:

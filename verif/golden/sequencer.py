@@ -47,9 +47,18 @@ class _RefusedError(Exception):
 
 class Sequencer:
     """Of a program `words`. `semaphore` tells the value of one; `semaphores`: how many there are; `limit`: words of
-    operations in a row after which the program is refused."""
+    operations in a row after which the program is refused. `load` tells the 32 bits with this number in HBM, or why
+    they cannot be had; without it there is no HBM."""
 
-    def __init__(self, words: Sequence[int], semaphore: Callable[[int], int], semaphores: int, limit: int = 1 << 12):
+    def __init__(
+        self,
+        words: Sequence[int],
+        semaphore: Callable[[int], int],
+        semaphores: int,
+        limit: int = 1 << 12,
+        load: Callable[[int], int | Cause] = lambda number: Cause.OUT_OF_RANGE,
+    ):
+        self.load = load
         self.words = words
         self.semaphore = semaphore
         self.semaphores = semaphores
@@ -98,7 +107,7 @@ class Sequencer:
                         raise _RefusedError
                     return o["immediate"]
                 continue
-            if op is SeqOp.SEMAPHORE and not SEQUENCE_HEADER.unpack(word % (1 << OPERATIONS_AT))["fence"]:
+            if op in (SeqOp.SEMAPHORE, SeqOp.LOAD) and not SEQUENCE_HEADER.unpack(word % (1 << OPERATIONS_AT))["fence"]:
                 raise _RefusedError
             self.registers[o["d"]] = self._result(op, a, b)
         return at + 1
@@ -108,6 +117,11 @@ class Sequencer:
             if not 0 <= b < self.semaphores:
                 raise _RefusedError
             return _signed(self.semaphore(b))
+        if op is SeqOp.LOAD:
+            found = self.load(a + b)
+            if isinstance(found, Cause):
+                raise _RefusedError(found)
+            return _signed(found)
         by = b % 32
         return _signed(
             {

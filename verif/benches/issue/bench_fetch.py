@@ -36,7 +36,8 @@ RUNS = (Run("fetch", faults=_PLANTED), Run("fetch", config=_DEEP_AND_WIDE, seeds
 COVERAGE = Coverage(
     "fetch",
     ["full", "interleaved_ids", "bus_error", "out_of_range", "misaligned", "end_of_hbm", "no_words", "loaded_again"]
-    + ["limited", "in turn", "long", "sought behind an error", "sought while answers were due"],
+    + ["limited", "in turn", "long", "sought behind an error", "sought while answers were due"]
+    + ["words of two registers at once", "a register's word fails"],
 )
 _STATUS = opened(FETCH_STATUS)
 _WORD = 128
@@ -58,7 +59,7 @@ class FetchBench(Bench):
         self.beats = 0
         dut.load.value = 0
         for c in range(len(Queue)):
-            getattr(dut, f"seek__{c}__valid").value = 0
+            getattr(dut, f"seek__{c}__valid").value = getattr(dut, f"peek__{c}__valid").value = 0
         self.first = [0] * self.clients  # word of its region that was sought last
         self.use(int(self.rng.choice([1, 2])))
 
@@ -103,6 +104,27 @@ class FetchBench(Bench):
             self.dut.load_count.value = count
             await self.edge
         self.dut.load.value = 0
+
+    def beat(self, address: int) -> int | None:
+        """The 32 bits at an address; None if HBM answers their beat with an error."""
+        size = self.cfg.hbm.port_bytes
+        try:
+            data = self.read(address & -size, size)
+        except LookupError:
+            return None
+        return int.from_bytes(data[address % size :][:4], "little")
+
+    async def peek(self, queue: int, number: int) -> tuple[int, bool]:
+        """Ask for a word of a register: the word, and whether it failed."""
+        port = {name: getattr(self.dut, f"peek__{queue}__{name}") for name in ("valid", "ready", "payload")}
+        port["valid"].value, port["payload"].value = 1, number
+        while True:
+            await self.edge
+            if port["ready"].value == 1:
+                break
+        found = int(self.dut.peeked.value), bool(int(self.dut.peek_failed.value))
+        port["valid"].value, port["payload"].value = 0, int(self.rng.integers(1 << 32))
+        return found
 
     async def seek(self, client: int, number: int) -> None:
         """Ask for the words of a client from `number` on, until that is taken."""
@@ -345,6 +367,39 @@ async def goes_on_where_it_is_asked_to(dut: Any, style: str) -> None:
         await bench.cycles(1200)
         first = (client << 16) + 300 * _WORD
         assert bench.asked(client) == [first + _WORD * n for n in range(bench.room(client))]
+
+
+@cocotb.test(timeout_time=2, timeout_unit="ms")
+@cocotb.parametrize(style=["never", "half"])
+async def brings_words_of_registers(dut: Any, style: str) -> None:
+    """Each queue its own word of 32 bits, of any place in HBM, while all fetch; an error is told to who asked."""
+    bench = FetchBench(dut)
+    bench.memory.jitter = 20
+    bench.memory.stall, bench.memory.idle = styled(style, bench.rng), randomly(bench.rng, 0.2)
+    await bench.start()
+    await bench.load({c: (c << 16, 60) for c in range(bench.clients)})
+    wanted = [0] * len(Queue)
+
+    async def ask(queue: int) -> None:
+        for n in range(40):
+            number = int(bench.rng.integers(bench.capacity >> 2))
+            if n % 8 == 0:
+                bench.broken.add(number * 4 & -_WORD)
+            wanted[queue] = 1
+            COVERAGE.when(sum(wanted) > 1, "words of two registers at once")
+            found, failed = await bench.peek(queue, number)
+            wanted[queue] = 0
+            want = bench.beat(4 * number)
+            COVERAGE.when(want is None, "a register's word fails")
+            assert failed == (want is None), f"queue {queue}, word {number:#x}"
+            assert failed or found == want, f"queue {queue}, word {number:#x}: {found:#x}, not {want:#x}"
+            await bench.cycles(int(bench.rng.integers(1, 30)))
+
+    for task in [cocotb.start_soon(ask(queue)) for queue in range(len(Queue))]:
+        await task
+    await bench.settle()
+    bench.broken.clear()
+    bench.check()
 
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")

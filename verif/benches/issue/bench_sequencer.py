@@ -46,6 +46,7 @@ _PLANTED = (
         "a refused word does not stop its queue",
     ),
     *noticed_by("words_far_away", "the clock of a sequencer stops too early"),
+    *noticed_by("loads_what_hbm_has", "a register is loaded before its word is there"),
     *noticed_by("a_loop_in_the_window_is_fetched_once", "a window serves a word that is gone"),
     *noticed_by("a_fence_waits_until_all_is_dispatched", "a fence does not wait"),
 )
@@ -57,7 +58,7 @@ RUNS = (Run("sequencer", options={"window": WINDOW, "limit": LIMIT}, faults=_PLA
 @cocotb.parametrize(style=STYLES)
 async def shows_what_golden_shows(dut: Any, style: str) -> None:
     bench = SequencerBench(dut, style, STYLES[(STYLES.index(style) + 2) % len(STYLES)])
-    bench.idle = styled("half", bench.rng)
+    bench.idle, bench.silent = styled("half", bench.rng), styled("mostly", bench.rng)
     await bench.start()
     for _ in range(40):
         size = int(bench.rng.choice((1, 5, 12, 30)))
@@ -81,6 +82,7 @@ async def refuses_what_is_no_word(dut: Any) -> None:
     count = bench.cfg.issue.semaphores
     for n in (count - 1, count, -1, -count):
         words += [sequence(operation(SeqOp.SEMAPHORE, 1, immediate=n), fence=fence) for fence in (True, False)]
+    words.append(sequence(operation(SeqOp.LOAD, 1, ZERO, None, 5)))
     jump = operation(SeqOp.BRANCH_EQUAL, 0, ZERO, ZERO)
     words += [sequence(jump | n << OPERATION.offset("immediate")) for n in (3, 4, 1 << 31, (1 << 32) - 1)]
     at = FILL.offset("register")
@@ -121,6 +123,32 @@ async def operations_are_goldens(dut: Any) -> None:
                 program.append(sequence(*sets, operation(op, 0, 60, 61, over)))
                 program += [plain(bench.rng), plain(bench.rng)]
             await bench.run(program)
+
+
+@cocotb.test(timeout_time=2, timeout_unit="ms")
+async def loads_what_hbm_has(dut: Any) -> None:
+    """Words whose numbers differ in each bit, by a register and an immediate or two registers; the last of HBM and the
+    next, numbers below 0 and beyond 32 bits; one that HBM answers with an error."""
+    bench = SequencerBench(dut)
+    bench.silent = styled("half", bench.rng)
+    await bench.start()
+    words = bench.cfg.hbm.capacity_mib << 18
+    most = (1 << 31) - 1
+    ends = [(0, 0), (words, -1), (words - 1, 0), (words, 0), (0, -1), (-1, 0), (-5, 4), (-5, 5), (most, most)]
+    ends += [(-most, -most), (most, 1 - most)]
+    ends += [(1 << bit, -(1 << bit) + 7) for bit in range(31)]
+    ends += [(1 << bit, int(bench.rng.integers(words >> 1))) for bit in range(words.bit_length() - 1)]
+    for a, b in ends:
+        for by_register in (False, True):
+            sets = (operation(SeqOp.ADD, 1, ZERO, None, a), operation(SeqOp.ADD, 2, ZERO, None, b))
+            load = operation(SeqOp.LOAD, 3, 1, 2) if by_register else operation(SeqOp.LOAD, 3, 1, None, b)
+            want = await bench.run([sequence(*sets, load, fence=True), revealing(bench.rng, (1, 2, 3))])
+            assert (want[-1].cause == 0) == (0 <= a + b < words and a + b != bench.broken)
+    bench.breaks = 77
+    for number in (76, 77, 78):
+        load = sequence(operation(SeqOp.LOAD, 3, ZERO, None, number), fence=True)
+        want = await bench.run([load, revealing(bench.rng, (3,))])
+        assert want[-1].cause == (Cause.BUS_ERROR if number == 77 else Cause.NONE)
 
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")

@@ -7,13 +7,14 @@ from typing import Any
 import cocotb
 from cocotb.triggers import RisingEdge
 
+from rtl.contract.isa import Cause
 from rtl.contract.sequence import FILLED, SeqOp
 from rtl.issue.sequencer import SHOWN
 from verif.agents.bench import Bench
 from verif.agents.opened import opened
 from verif.agents.stall import never, styled
 from verif.agents.stream import StreamSink
-from verif.benches.issue.sequencer_top import semaphore
+from verif.benches.issue.sequencer_top import loaded, semaphore
 from verif.checks.coverage import Coverage
 from verif.golden.sequencer import Sequencer, Shown
 
@@ -50,7 +51,11 @@ class SequencerBench(Bench):
         self.given = self.seeks = self.ready_late = 0
         self.idle = never()  # when it is not drained
         dut.start.value = dut.count.value = dut.salt.value = dut.seek__ready.value = dut.words__valid.value = 0
-        dut.drained.value = 1
+        dut.broken.value = 0
+        dut.drained.value = dut.answers.value = 1
+        self.broken = 0  # word of HBM that answers with an error
+        self.breaks: int | None = None  # which one is to; None: any
+        self.silent: Iterator[bool] = never()  # when HBM does not answer
         cocotb.start_soon(self._fetch())
         cocotb.start_soon(self._watch())
 
@@ -88,12 +93,16 @@ class SequencerBench(Bench):
             willing = not next(self.asked)
             dut.seek__ready.value = int(willing)
             dut.drained.value = int(not next(self.idle))
+            dut.answers.value = int(not next(self.silent))
 
     async def begin(self, program: Sequence[int]) -> None:
         """Start it."""
         self.sink.taken.clear()
         self.given = self.seeks = 0
         self.salt = int(self.rng.integers(1 << 32))
+        any_word = int(self.rng.integers(self.cfg.hbm.capacity_mib << 18))
+        self.broken = any_word if self.breaks is None else self.breaks
+        self.dut.broken.value = self.broken
         self.dut.salt.value, self.dut.count.value, self.dut.start.value = self.salt, len(program), 1
         self.program = ()
         await self.cycles(1)
@@ -103,7 +112,15 @@ class SequencerBench(Bench):
 
     def golden(self, program: Sequence[int]) -> list[Shown]:
         """What must be shown."""
-        machine = Sequencer(program, lambda n: semaphore(n, self.salt), self.cfg.issue.semaphores, LIMIT)
+        words = self.cfg.hbm.capacity_mib << 18
+
+        def load(number: int) -> int | Cause:
+            if not 0 <= number < words:
+                return Cause.OUT_OF_RANGE
+            return Cause.BUS_ERROR if number == self.broken else loaded(number, self.salt)
+
+        count = self.cfg.issue.semaphores
+        machine = Sequencer(program, lambda n: semaphore(n, self.salt), count, LIMIT, load)
         found = list(islice(machine, 20_000))
         assert len(found) < 20_000, "the program does not end"
         return found
