@@ -295,7 +295,7 @@ INSTRUCTION = Word(
         Field("rounding", 2, "MULTIPLY_MOVING: Rounding"),
         Field("header_reserved", 6),
         Field("update_value", 32, signed=True),
-        Field("header_pad", 64, "registers that fields are filled from (sequence.FILL); 0 in what the check sees"),
+        Field("header_pad", 64),
         *_prefixed("src0", PATTERN),
         *_prefixed("src1", PATTERN),
         *_prefixed("dst", PATTERN),

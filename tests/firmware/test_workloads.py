@@ -47,7 +47,10 @@ def run(program: Program, seed: int | None = None) -> RunResult:
         (
             "gemm",
             "depth=3",
-            "workload gemm has no parameter 'depth'; it has m, k, n, dtype, out, sparsity, resident, rounding, seed",
+            (
+                "workload gemm has no parameter 'depth'; it has m, k, n, dtype, out, sparsity, resident, rounding, "
+                "loop, seed"
+            ),
         ),
         ("gemm", "m", "a parameter is written name=value, not 'm'"),
         ("dma", "direction=up", "direction must be one of read, write, both, sbuf, inside, not 'up'"),

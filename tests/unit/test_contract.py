@@ -122,7 +122,7 @@ def test_codes_stay() -> None:
         "NONE", "ILLEGAL_OPCODE", "ILLEGAL_DTYPE", "BAD_SPACE", "BAD_PARTITION", "BAD_PATTERN", "MISALIGNED",
         "OUT_OF_RANGE", "BAD_RING", "NO_ROUTE", "BAD_DESCRIPTOR", "BUS_ERROR", "BAD_SEMAPHORE",
         "BAD_OPERATOR", "NOT_LOADED", "BANK_CONFLICT", "LOAD_PENDING", "TAGS",
-        "GP_TRAP", "GP_WATCHDOG", "GP_EXIT", "GP_NO_IMAGE", "GP_CORES", "GP_DMA",
+        "GP_TRAP", "GP_WATCHDOG", "GP_EXIT", "GP_NO_IMAGE", "GP_CORES", "GP_DMA", "BAD_SEQUENCE", "ENDLESS_LOOP",
     ]  # fmt: skip
     assert [s.name for s in Space] == ["HBM", "SBUF", "PSUM", "SEMAPHORES", "GPSIMD", "CONTROL"]
     assert (Control.QUEUE, Control.RING, Control.ENGINE, Control.SEMAPHORE) == (0x1000, 0x2000, 0x4000, 0x6000)
