@@ -1,11 +1,12 @@
 """Programs that decide, on the core: what queues work out by themselves issues what a straight program would."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from firmware.image import Image, build_image
+from firmware.image import Image, Segment, build_image
 from firmware.kernel import Kernel
 from firmware.workloads import find_workload
 from rtl.contract.config import named
@@ -125,6 +126,35 @@ def test_a_turn_takes_what_its_instruction_takes(columns: int, most: float, move
     assert unrolled.retired_total == rolled.retired_total == turns
     assert rolled.cycles - unrolled.cycles <= most * turns / 10
     assert sum(count for _, count in build_image(program).queues.values()) <= 3
+
+
+@pytest.mark.parametrize("turns", [0, 1, 7, 300])
+def test_a_loop_of_as_many_turns_as_hbm_says(turns: int) -> None:
+    """In every queue: the number is data in HBM."""
+    counts, rounds, at = 1, 2, 4096
+    load = operation(SeqOp.LOAD, counts, ZERO, None, at // 4)
+    body = INSTRUCTION.pack(opcode=Opcode.NOP, update=Update.ADD, update_semaphore=0, update_value=1)
+    program = [
+        sequence(load, operation(SeqOp.BRANCH_EQUAL, 0, counts, ZERO, 3), fence=True),
+        0,
+        sequence(operation(SeqOp.ADD, rounds, rounds, None, 1), operation(SeqOp.BRANCH_LESS, 0, rounds, counts, 1)),
+    ]
+    words = {q: [*program] for q in Queue}
+    for q in Queue:
+        words[q][1] = body + (INSTRUCTION.pack(update_semaphore=int(q)) if q else 0)
+    data = WordImage(words=words)
+    image = of_words(data)
+    number = Segment(at, np.frombuffer(turns.to_bytes(4, "little"), np.uint8))
+    image = replace(image, segments=(*image.segments, number), hbm_bytes=at + 4)
+    golden = GoldenMachine(TINY, 1)
+    golden.load(image)
+    want = golden.run()
+    with VerilatedDevice(TINY, build_core(TINY).binary) as device:
+        device.load(image)
+        got = device.run()
+        left = [device.core.host_read(Control.SEMAPHORE + 8 * q) for q in Queue]
+    assert got.end == "done" and left == list(want.semaphores[: len(Queue)]) == [turns] * len(Queue)
+    assert got.retired_total == turns * len(Queue)
 
 
 @pytest.mark.parametrize("queue", list(Queue), ids=lambda q: q.name.lower())

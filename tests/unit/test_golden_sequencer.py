@@ -116,3 +116,17 @@ def test_a_scrambled_program_shows_what_it_should() -> None:
         program = scrambled(rng, words)
         assert [one.word for one in shown(program)] == words
         assert count < 40 or len(program) > 1.2 * count
+
+
+def test_words_of_hbm_are_loaded_and_those_that_cannot_be_had_refused() -> None:
+    code = FILLED.index(("imm0", 0))
+    words = {5: 1234, 6: (1 << 32) - 7, 7: Cause.BUS_ERROR}
+    for a, b, fence, want in (
+        (5, 0, True, 1234), (9, -3, True, (1 << 32) - 7), (7, 0, True, Cause.BUS_ERROR),
+        (-1, 0, True, Cause.OUT_OF_RANGE), (5, 0, False, Cause.BAD_SEQUENCE),
+    ):  # fmt: skip
+        sets = operation(SeqOp.ADD, 1, ZERO, None, a), operation(SeqOp.LOAD, 5, 1, None, b)
+        program = [sequence(*sets, fence=fence), with_fills(1, [(code, 5)])]
+        (one,) = Sequencer(program, lambda n: 0, 64, load=lambda n: words.get(n, Cause.OUT_OF_RANGE))
+        assert one.cause == (want if isinstance(want, Cause) else Cause.NONE)
+        assert one.cause or INSTRUCTION.unpack(one.word)["imm0"] == want

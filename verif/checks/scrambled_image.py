@@ -6,7 +6,7 @@ import numpy as np
 
 from firmware.image import Image, Segment
 from rtl.contract.isa import INSTRUCTION_BYTES
-from verif.checks.sequence_programs import scrambled
+from verif.checks.sequence_programs import Data, scrambled
 from verif.golden.lines import words
 
 __all__ = ["scrambled_image"]
@@ -17,10 +17,13 @@ def scrambled_image(image: Image, rng: np.random.Generator) -> Image:
     at, queues, segments = image.hbm_bytes, dict(image.queues), list(image.segments)
     hbm = image.memory()
     for queue, place in image.queues.items():
-        program = scrambled(rng, words(hbm, *place))
         at = -(-at // INSTRUCTION_BYTES) * INSTRUCTION_BYTES
-        data = b"".join(word.to_bytes(INSTRUCTION_BYTES, "little") for word in program)
-        segments.append(Segment(at, np.frombuffer(data, np.uint8)))
+        data = Data(at // 4)
+        program = scrambled(rng, words(hbm, *place), data)
+        segments.append(Segment(at, np.frombuffer(data.bytes(), np.uint8)))
+        at = -(-(at + len(data.bytes())) // INSTRUCTION_BYTES) * INSTRUCTION_BYTES
+        code = b"".join(word.to_bytes(INSTRUCTION_BYTES, "little") for word in program)
+        segments.append(Segment(at, np.frombuffer(code, np.uint8)))
         queues[queue] = at, len(program)
-        at += len(data)
+        at += len(code)
     return replace(image, queues=queues, segments=tuple(segments), hbm_bytes=at)

@@ -25,6 +25,7 @@ __all__ = [
     "DATA",
     "EDGES",
     "ZERO",
+    "Data",
     "Instructions",
     "Maker",
     "operation",
@@ -132,9 +133,26 @@ def _operations(rng: np.random.Generator, count: int, semaphores: int, hit: Call
     return found
 
 
-def scrambled(rng: np.random.Generator, words: Sequence[int]) -> list[int]:
+@dataclass(slots=True)
+class Data:
+    """Numbers in HBM from the 32-bit word `first` on, which programs load."""
+
+    first: int
+    numbers: list[int] = field(default_factory=list[int])
+
+    def place(self, number: int) -> int:
+        """Where a further one lies."""
+        self.numbers.append(number)
+        return self.first + len(self.numbers) - 1
+
+    def bytes(self) -> bytes:
+        """All of them."""
+        return b"".join((number & 0xFFFF_FFFF).to_bytes(4, "little") for number in self.numbers)
+
+
+def scrambled(rng: np.random.Generator, words: Sequence[int], data: Data | None = None) -> list[int]:
     """A program that shows `words`, which name no registers: some fields come from registers, runs of words lie in any
-    order, and branches lead from one to the next."""
+    order, and branches lead from one to the next. Some numbers are loaded from `data`, where they are added."""
     runs = np.split(np.arange(len(words)), np.sort(rng.integers(0, len(words) + 1, len(words) // 8)))
     make = Maker()
     labels = [make.label() for _ in range(len(runs) + 1)]
@@ -144,7 +162,7 @@ def scrambled(rng: np.random.Generator, words: Sequence[int]) -> list[int]:
         make.place(labels[n])
         for word in (words[int(at)] for at in runs[n]):
             if rng.random() < 0.4:
-                _filled(rng, make, lambda name: None, fits=True, shows=word)
+                _filled(rng, make, lambda name: None, fits=True, shows=word, data=data)
             else:
                 make.words.append(word)
         make.add(jump, goes={0: labels[n + 1]}, fence=bool(rng.random() < 0.2))
@@ -153,9 +171,15 @@ def scrambled(rng: np.random.Generator, words: Sequence[int]) -> list[int]:
 
 
 def _filled(
-    rng: np.random.Generator, make: Maker, hit: Callable[[str], None], fits: bool, shows: int | None = None
+    rng: np.random.Generator,
+    make: Maker,
+    hit: Callable[[str], None],
+    fits: bool,
+    shows: int | None = None,
+    data: Data | None = None,
 ) -> None:
     """A word with registers, and before it one that gives them values which go into their fields. `shows`: as this."""
+    loads = data is not None and rng.random() < 0.5
     word, fills, sets = make.kind.plain(rng) if shows is None else shows, [], []
     codes = make.kind.codes
     count = int(rng.integers(1, min(FILLS, len(codes)) + 1))
@@ -175,10 +199,13 @@ def _filled(
             word = word & ~(mask << at + from_bit) | (rest & mask) << at + from_bit
         if not fits and n == 0 and name not in WRAPPING:
             value = int(rng.choice((low - 1 - old, high + 1 - old)))
-        sets.append(operation(SeqOp.ADD, n, ZERO, None, value))
+        if data is not None and loads:
+            sets.append(operation(SeqOp.LOAD, n, ZERO, None, data.place(value)))
+        else:
+            sets.append(operation(SeqOp.ADD, n, ZERO, None, value))
         fills.append((code, n))
         hit(f"fill {name}{f' from {from_bit}' if name.startswith('imm') else ''}")
-    make.add(*sets)
+    make.add(*sets, fence=loads)
     make.words.append(with_fills(word, [fills[n] for n in rng.permutation(len(fills))]))
 
 

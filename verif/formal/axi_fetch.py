@@ -34,7 +34,8 @@ _MOST = 7  # words of a load
 
 
 class FetchProof(wiring.Component):
-    """Six clients with room for two words, of two beats each, of which a limit may leave one to the queues."""
+    """Six clients with room for two words, of two beats each, of which a limit may leave one to the queues; queues ask for
+    words of registers at any time."""
 
     def __init__(self):
         super().__init__({})
@@ -68,6 +69,9 @@ class FetchProof(wiring.Component):
             drive(m, port)
         for words in fetch.words:
             m.d.comb += words.ready.eq(AnySeq(1))
+        for peek in fetch.peek:
+            drive(m, peek.valid)
+            drive(m, peek.payload)
 
         # the subordinate: a burst's beats have their id, the last one is marked; bursts of one id come in order
         beat = Signal(range(_BEATS))
@@ -76,7 +80,7 @@ class FetchProof(wiring.Component):
         m.d.comb += [
             mine.eq(fetch.axi.rvalid & (rid == followed)),
             Assume(~mine | (fetch.axi.rlast == (beat == _BEATS - 1))),
-            Assume(~fetch.axi.rvalid | ((rid >= FETCH_ID) & (rid < FETCH_ID + n))),
+            Assume(~fetch.axi.rvalid | ((rid >= FETCH_ID) & (rid <= FETCH_ID + n))),
             Assert(fetch.axi.rready),
         ]
         with m.If(mine & answers):

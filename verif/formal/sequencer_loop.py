@@ -126,7 +126,7 @@ class SequencerLoopProof(wiring.Component):
             Assert(shown <= turns),
             Assert(~taken | ((s.o.payload.word == 17) & (s.o.payload.cause == 0))),
             Assert(s.state != _STOP),
-            Assert(~s.seek.valid),
+            Assert(~s.seek.valid & ~s.peek.valid),
             Cover(s.ended & (shown == 3)),
         ]
         self._invariants(m, s, parts, words, turns, shown, first)

@@ -80,7 +80,16 @@ class SequencerOrderProof(wiring.Component):
         m.submodules.sequencer = StandIn(s, Ram=ram, HeldWord=held_word, SequenceAlu=alu).elaborate(platform)
         without_reset(m)
         kept, held, operation = parts["ram"], parts["held"], parts["alu"]
-        for free in (s.words.valid, s.words.payload, s.seek.ready, s.o.ready, s.drained, s.value):
+        for free in (
+            s.words.valid,
+            s.words.payload,
+            s.seek.ready,
+            s.o.ready,
+            s.drained,
+            s.value,
+            s.peek.ready,
+            s.peek_failed,
+        ):
             drive(m, free)
         # A program begins in the first cycle; its words are those of their numbers.
         first = Signal(init=1)
@@ -128,7 +137,8 @@ class SequencerOrderProof(wiring.Component):
         whole = Value.cast(held.word)
         steps = [whole[OPERATIONS_AT + n * OPERATION.width :][: OPERATION.width] for n in range(OPERATIONS)]
         m.d.comb += step.eq(Array(steps)[s.turn])
-        executes = (s.state == _OPERATE) & ~((s.turn == 0) & whole[8] & ~s.drained)
+        loading = s.peek.valid & ~s.peek.ready
+        executes = (s.state == _OPERATE) & ~((s.turn == 0) & whole[8] & ~s.drained) & ~loading
         ends = (step.op == SeqOp.NONE) | (s.turn == OPERATIONS - 1) | operation.jumps
         # Whether a word of operations was refused is seen in the cycle after its last: then it is shown, or left.
         left = over & ((s.state == _LOOK) | (s.state == _KEPT))

@@ -15,7 +15,7 @@ from verif.agents.host import Host
 from verif.benches.issue.actors import DmaActor, EngineActor
 from verif.benches.issue.programs import Node, Program
 from verif.checks.coverage import Coverage
-from verif.checks.sequence_programs import scrambled
+from verif.checks.sequence_programs import Data, scrambled
 
 __all__ = ["COVERAGE", "IssueBench", "RING_FAULT"]
 
@@ -138,7 +138,12 @@ class IssueBench(Bench):
             at += _WORD * int(self.rng.integers(1, 50))
             words = program.words(client)
             if client < len(Queue) and self.scrambles:
-                words = scrambled(self.rng, words)
+                data = Data(at // 4)
+                words = scrambled(self.rng, words, data)
+                numbers = data.bytes()
+                for n in range(0, len(numbers), _WORD):
+                    self.image[at + n] = int.from_bytes(numbers[n : n + _WORD], "little")
+                at += -(-len(numbers) // _WORD) * _WORD
                 COVERAGE.hit("scrambled")
             regions[client] = at, len(words)
             for n, word in enumerate(words):
