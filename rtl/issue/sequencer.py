@@ -2,41 +2,26 @@
 
 from enum import IntEnum
 
-from amaranth.hdl import Array, Module, Mux, Signal, Value, signed
+from amaranth.hdl import Module, Mux, Signal, Value, signed
 from amaranth.lib import data, stream, wiring
-from amaranth.lib.memory import Memory
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import exact_log2
 
 from rtl.base.dma_port import CAUSE_BITS, COUNT_BITS, PEEK_BITS, SEMAPHORE_INDEX_BITS
 from rtl.base.fault import fault
-from rtl.base.layouts import layout
 from rtl.base.ram import Ram
 from rtl.contract.config import Config
 from rtl.contract.isa import Cause
-from rtl.contract.sequence import (
-    FILL,
-    FILL_AT,
-    FILLS,
-    OPERATION,
-    OPERATIONS,
-    OPERATIONS_AT,
-    REGISTERS,
-    SEQUENCE,
-    SEQUENCE_HEADER,
-    SeqOp,
-)
+from rtl.contract.sequence import FILL, FILL_AT, FILLS, SEQUENCE
 from rtl.issue.held_word import HeldWord
-from rtl.issue.sequence_alu import SequenceAlu
+from rtl.issue.sequence_executor import SequenceExecutor
 
 __all__ = ["SHOWN", "Sequencer"]
 
 SHOWN = data.StructLayout({"word": 1024, "index": COUNT_BITS, "cause": CAUSE_BITS})
 """What the check sees: a word, its number in the program, and, if not 0, why it is refused whatever it says."""
 
-_OPERATION, _FILL = layout(OPERATION), layout(FILL)
 _FILL_END = FILL_AT + FILLS * FILL.width
-_FENCE = SEQUENCE_HEADER.offset("fence")
 
 
 class _State(IntEnum):
@@ -74,9 +59,8 @@ class Sequencer(wiring.Component):
         self.next = Signal(COUNT_BITS)  # number of the word that is next
         self.come = Signal(COUNT_BITS)  # of the one that `words` gives next
         self.since = Signal(COUNT_BITS)  # the first word in the window is not before this
-        self.known = Signal(REGISTERS)  # others are 0: a start takes one cycle
         self.alone = Signal(range(limit + 1))  # words of operations since one was shown
-        self.turn = Signal(range(OPERATIONS))  # which operation or register of a word
+        self.executor = SequenceExecutor(cfg)
         super().__init__(
             {
                 "start": In(1),
@@ -100,12 +84,13 @@ class Sequencer(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.held = held = HeldWord()
+        m.submodules.executor = executor = self.executor
         m.submodules.kept = kept = Ram(1024, self.window)
-        state, ahead, come, since, turn = self.state, self.next, self.come, self.since, self.turn
+        state, ahead, come, since = self.state, self.next, self.come, self.since
         slot = exact_log2(self.window)
         ended = Signal()
         cause = Signal(CAUSE_BITS)
-        stays, waits = Signal(), Signal()  # waits: an operation cannot be executed yet
+        stays = Signal()
         payload = self.words.payload
         word = Value.cast(held.word)
 
@@ -136,8 +121,27 @@ class Sequencer(wiring.Component):
         with m.If(came):
             m.d.sync += come.eq(come + 1)
 
+        connect(m, executor.peek, flipped(self.peek))
+        m.d.comb += [
+            executor.start.eq(self.start),
+            executor.count.eq(self.count),
+            executor.word.eq(word),
+            executor.load.eq(held.load),
+            executor.operate.eq(state == _State.OPERATE),
+            executor.fill.eq(state == _State.FILL),
+            executor.drained.eq(self.drained),
+            self.index.eq(executor.index),
+            executor.value.eq(self.value),
+            executor.peeked.eq(self.peeked),
+            executor.peek_failed.eq(self.peek_failed),
+            executor.fits.eq(held.fits),
+            held.code.eq(executor.code),
+            held.value.eq(executor.amount),
+            held.fill.eq(executor.fills),
+            held.wipe.eq(executor.filled),
+        ]
         with m.If(held.load):
-            m.d.sync += [turn.eq(0), cause.eq(0)]
+            m.d.sync += cause.eq(0)
         with m.Switch(state):
             with m.Case(_State.LOOK):
                 with m.If(ended | self.start):
@@ -178,7 +182,17 @@ class Sequencer(wiring.Component):
                 m.d.sync += state.eq(_State.SHOW)
         with m.If(self.o.valid & self.o.ready):
             m.d.sync += [ahead.eq(ahead + 1), self.sent.eq(self.sent + 1), self.alone.eq(0)]
-        self._operate(m, held, cause, then, moves, waits)
+        with m.If(executor.cause != 0):
+            m.d.sync += [cause.eq(executor.cause), state.eq(_State.SHOW)]
+        with m.If(executor.filled):
+            m.d.sync += state.eq(_State.SHOW)
+        with m.If(executor.over):
+            m.d.comb += then.eq(Mux(executor.jumps, executor.target, ahead + 1))
+            m.d.sync += self.alone.eq(self.alone + 1)
+            with m.If(self.alone == self.limit - 1):
+                m.d.sync += [cause.eq(Cause.ENDLESS_LOOP), state.eq(_State.SHOW)]
+            with m.Else():
+                m.d.comb += moves.eq(1)
         with m.If(moves):
             m.d.comb += kept.read_en.eq(in_window)
             m.d.sync += [ahead.eq(then), state.eq(Mux(in_window, _State.KEPT, _State.LOOK))]
@@ -188,7 +202,7 @@ class Sequencer(wiring.Component):
                 sought = self.seek.valid & self.seek.ready & ~fault("the clock of a sequencer stops too early")
                 m.d.comb += stays.eq(~kept.read_en & ~came & ~sought)
             with m.Case(_State.OPERATE):
-                m.d.comb += stays.eq(waits)
+                m.d.comb += stays.eq(executor.waits)
             with m.Case(_State.SHOW):
                 m.d.comb += stays.eq(~self.o.ready)
             with m.Case(_State.STOP):
@@ -197,104 +211,3 @@ class Sequencer(wiring.Component):
         with m.If(self.start):
             m.d.sync += [state.eq(0), ahead.eq(0), come.eq(0), since.eq(0), self.sent.eq(0), self.alone.eq(0)]
         return m
-
-    def _operate(
-        self,
-        m: Module,
-        held: HeldWord,
-        cause: Signal,
-        then: Signal,
-        moves: Signal,
-        waits: Signal,
-    ) -> None:
-        """Registers: operations change them, fields are filled by them."""
-        turn, alone, known = self.turn, self.alone, self.known
-        m.submodules.alu = alu = SequenceAlu()
-        m.submodules.registers = registers = Memory(shape=signed(32), depth=REGISTERS, init=[])
-        word = Value.cast(held.word)
-        step = Signal(_OPERATION)
-        fill = Signal(_FILL)
-        numbers = (Mux(self.state == _State.FILL, fill.register, step.a), step.b)
-        values = [Signal(signed(32), name=f"value_{name}") for name in "ab"]
-        for number, value in zip(numbers, values, strict=True):
-            read = registers.read_port(domain="comb")
-            m.d.comb += [read.addr.eq(number), value.eq(Mux(known.bit_select(read.addr, 1), read.data, 0))]
-        write = registers.write_port()
-        b = Signal(signed(32))
-        width = OPERATION.width
-        m.d.comb += [
-            step.eq(Array(word[OPERATIONS_AT + n * width :][:width] for n in range(OPERATIONS))[turn]),
-            fill.eq(
-                Array(word[FILL_AT + n * FILL.width :][: FILL.width] for n in range(FILLS))[turn[: exact_log2(FILLS)]]
-            ),
-            b.eq(Mux(step.immediate_b, step.immediate, values[1])),
-            alu.op.eq(step.op),
-            alu.a.eq(values[0]),
-            alu.b.eq(b),
-            alu.semaphore.eq(self.value),
-            self.index.eq(b[:SEMAPHORE_INDEX_BITS]),
-            held.code.eq(fill.field),
-            held.value.eq(values[0]),
-            write.addr.eq(step.d),
-            write.data.eq(alu.result),
-        ]
-        rest = word[_FENCE + 1 : OPERATIONS_AT].any() | word[OPERATIONS_AT + OPERATIONS * width :].any()
-        nowhere = (step.op == SeqOp.SEMAPHORE) & ((b.as_unsigned() >= self.cfg.issue.semaphores) | ~word[_FENCE])
-        beyond = alu.jumps & (step.immediate.as_unsigned() > self.count)
-        place = Signal(signed(PEEK_BITS))
-        words = self.cfg.hbm.capacity_mib << 18
-        loads = step.op == SeqOp.LOAD
-        outside = Signal()
-        m.d.comb += [
-            place.eq(values[0] + b),
-            self.peek.payload.eq(place),
-            outside.eq((place < 0) | (place >= words) if words >> PEEK_BITS - 1 == 0 else place < 0),
-            alu.loaded.eq(self.peeked),
-        ]
-        wrong = Signal()
-        m.d.comb += wrong.eq(
-            ~alu.known
-            | (step.reserved != 0)
-            | (alu.branch & step.immediate_b)
-            | (loads & ~word[_FENCE])
-            | ((nowhere | beyond | rest) & ~fault("an operation reaches what is not there"))
-        )
-        fenced = word[_FENCE] & ~self.drained & (turn == 0) & ~fault("a fence does not wait")
-        early = fault("a register is loaded before its word is there")
-        asks = (self.state == _State.OPERATE) & ~fenced & loads & ~wrong & ~outside
-        m.d.comb += [self.peek.valid.eq(asks & ~self.start), waits.eq(fenced | (asks & ~self.peek.ready & ~early))]
-        last = (turn == OPERATIONS - 1) | alu.jumps
-        over = Signal()
-        with m.If((self.state == _State.OPERATE) & ~waits):
-            m.d.comb += over.eq(~wrong & ((step.op == SeqOp.NONE) | last))
-            m.d.comb += write.en.eq(~wrong & (step.op != SeqOp.NONE) & ~alu.branch)
-            m.d.sync += turn.eq(turn + 1)
-            with m.If(wrong):
-                m.d.sync += [cause.eq(Cause.BAD_SEQUENCE), self.state.eq(_State.SHOW)]
-            with m.Elif(loads & (outside | self.peek_failed)):
-                m.d.comb += write.en.eq(0)
-                m.d.sync += [
-                    cause.eq(Mux(outside, Cause.OUT_OF_RANGE, Cause.BUS_ERROR)),
-                    self.state.eq(_State.SHOW),
-                ]
-        with m.If(over):
-            target = step.immediate + fault("a branch goes one word too far")
-            m.d.comb += then.eq(Mux(alu.jumps, target, self.next + 1))
-            m.d.sync += alone.eq(alone + 1)
-            with m.If(alone == self.limit - 1):
-                m.d.sync += [cause.eq(Cause.ENDLESS_LOOP), self.state.eq(_State.SHOW)]
-            with m.Else():
-                m.d.comb += moves.eq(1)
-        with m.If(write.en):
-            m.d.sync += known.bit_select(step.d, 1).eq(1)
-        with m.If(self.state == _State.FILL):
-            good = held.fits & (fill.reserved == 0) & ((fill.field != 0) | (fill.register == 0))
-            m.d.comb += held.fill.eq(good & ~held.wipe)
-            m.d.sync += turn.eq(turn + 1)
-            with m.If(turn == FILLS):
-                m.d.comb += held.wipe.eq(1)
-                m.d.sync += self.state.eq(_State.SHOW)
-            with m.Elif(~good):
-                m.d.sync += [cause.eq(Cause.BAD_SEQUENCE), self.state.eq(_State.SHOW)]
-        with m.If(self.start):
-            m.d.sync += known.eq(0)

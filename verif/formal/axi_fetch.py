@@ -34,8 +34,8 @@ _MOST = 7  # words of a load
 
 
 class FetchProof(wiring.Component):
-    """Six clients with room for two words, of two beats each, of which a limit may leave one to the queues; queues ask for
-    words of registers at any time."""
+    """Six clients with room for two words, of two beats each, of which a limit may leave one to the queues; queues ask
+    for words of registers at any time."""
 
     def __init__(self):
         super().__init__({})

@@ -108,7 +108,9 @@ class SequencerLoopProof(wiring.Component):
             parts["held"] = HeldWord()
             return parts["held"]
 
-        m.submodules.sequencer = StandIn(s, Ram=ProgramRam, Memory=registers, HeldWord=held_word).elaborate(platform)
+        m.submodules.sequencer = StandIn(
+            s, Ram=ProgramRam, HeldWord=held_word, **{"rtl.issue.sequence_executor.Memory": registers}
+        ).elaborate(platform)
         without_reset(m)
         for free in (s.words.valid, s.o.ready, s.drained, s.value):
             drive(m, free)
@@ -140,7 +142,7 @@ class SequencerLoopProof(wiring.Component):
         _, counter, limit = parts["registers"].values
         whole = Value.cast(parts["held"].word)
         holds = (s.state == _OPERATE) | (s.state == _SHOW)
-        ready = (limit == turns) & s.known[_COUNTER] & s.known[_TURNS]
+        ready = (limit == turns) & s.executor.known[_COUNTER] & s.executor.known[_TURNS]
         m.d.comb += [
             Assert((s.state != _FILL) & (s.next <= 3) & (s.come <= 3) & (s.since == 0)),
             Assert((s.state == _LOOK) | (s.next < s.come)),
@@ -149,18 +151,18 @@ class SequencerLoopProof(wiring.Component):
             Assert((s.state != _KEPT) | (parts["row"] == s.next)),
             Assert(~holds | (whole == Array(words)[s.next[:2]])),
             Assert((s.state != _OPERATE) | (s.next == 0) | (s.next == 2)),
-            Assert((s.state != _OPERATE) | (s.turn <= 2)),
+            Assert((s.state != _OPERATE) | (s.executor.turn <= 2)),
             Assert((s.state != _SHOW) | ((s.next == 1) & (s.o.payload.cause == 0))),
             Assert(s.alone <= (s.next == 1) + (s.next == 3)),
-            Assert(~s.known[_ZERO]),
+            Assert(~s.executor.known[_ZERO]),
         ]
-        done = (s.state == _OPERATE) & (s.turn != 0)  # of the word that counts: it has counted
+        done = (s.state == _OPERATE) & (s.executor.turn != 0)  # of the word that counts: it has counted
         with m.Switch(s.next):
             with m.Case(0):
                 m.d.comb += Assert(shown == 0)
-                with m.If((s.state == _OPERATE) & (s.turn >= 1)):
-                    m.d.comb += Assert(s.known[_COUNTER] & (counter == 0))
-                with m.If((s.state == _OPERATE) & (s.turn == 2)):
+                with m.If((s.state == _OPERATE) & (s.executor.turn >= 1)):
+                    m.d.comb += Assert(s.executor.known[_COUNTER] & (counter == 0))
+                with m.If((s.state == _OPERATE) & (s.executor.turn == 2)):
                     m.d.comb += Assert(ready)
             with m.Case(1):
                 m.d.comb += Assert(ready & (counter == shown) & (shown < turns))

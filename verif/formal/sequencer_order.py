@@ -77,7 +77,9 @@ class SequencerOrderProof(wiring.Component):
             parts["alu"] = AnyAlu()
             return parts["alu"]
 
-        m.submodules.sequencer = StandIn(s, Ram=ram, HeldWord=held_word, SequenceAlu=alu).elaborate(platform)
+        m.submodules.sequencer = StandIn(
+            s, Ram=ram, HeldWord=held_word, **{"rtl.issue.sequence_executor.SequenceAlu": alu}
+        ).elaborate(platform)
         without_reset(m)
         kept, held, operation = parts["ram"], parts["held"], parts["alu"]
         for free in (
@@ -136,10 +138,10 @@ class SequencerOrderProof(wiring.Component):
         step = Signal(layout(OPERATION))
         whole = Value.cast(held.word)
         steps = [whole[OPERATIONS_AT + n * OPERATION.width :][: OPERATION.width] for n in range(OPERATIONS)]
-        m.d.comb += step.eq(Array(steps)[s.turn])
+        m.d.comb += step.eq(Array(steps)[s.executor.turn])
         loading = s.peek.valid & ~s.peek.ready
-        executes = (s.state == _OPERATE) & ~((s.turn == 0) & whole[8] & ~s.drained) & ~loading
-        ends = (step.op == SeqOp.NONE) | (s.turn == OPERATIONS - 1) | operation.jumps
+        executes = (s.state == _OPERATE) & ~((s.executor.turn == 0) & whole[8] & ~s.drained) & ~loading
+        ends = (step.op == SeqOp.NONE) | (s.executor.turn == OPERATIONS - 1) | operation.jumps
         # Whether a word of operations was refused is seen in the cycle after its last: then it is shown, or left.
         left = over & ((s.state == _LOOK) | (s.state == _KEPT))
         m.d.sync += [

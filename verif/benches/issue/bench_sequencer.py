@@ -146,9 +146,11 @@ async def loads_what_hbm_has(dut: Any) -> None:
             assert (want[-1].cause == 0) == (0 <= a + b < words and a + b != bench.broken)
     bench.breaks = 77
     for number in (76, 77, 78):
-        load = sequence(operation(SeqOp.LOAD, 3, ZERO, None, number), fence=True)
-        want = await bench.run([load, revealing(bench.rng, (3,))])
-        assert want[-1].cause == (Cause.BUS_ERROR if number == 77 else Cause.NONE)
+        for before in range(OPERATIONS):
+            some = [operation(SeqOp.ADD, 3, 3, None, 1)] * before
+            load = sequence(*some, operation(SeqOp.LOAD, 3, ZERO, None, number), fence=True)
+            want = await bench.run([load, revealing(bench.rng, (3,))])
+            assert want[-1].cause == (Cause.BUS_ERROR if number == 77 else Cause.NONE)
 
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")
