@@ -1,8 +1,6 @@
 """Fetch: every word of every client once and in order, whatever HBM and the consumers do; errors contained."""
 
 from collections.abc import Iterator
-from dataclasses import replace
-from hashlib import shake_128
 from itertools import pairwise
 from typing import Any
 
@@ -11,14 +9,9 @@ import cocotb
 from rtl.base.axi import FETCH_ID
 from rtl.contract.config import load
 from rtl.contract.isa import Cause, Queue
-from rtl.issue.fetch import FETCH_STATUS, fetch_clients
-from verif.agents.axi_read import AxiReadMemory
-from verif.agents.bench import Bench
-from verif.agents.opened import opened
 from verif.agents.stall import STYLES, never, randomly, styled
-from verif.agents.stream import StreamSink
 from verif.bench import Run, noticed_by
-from verif.checks.coverage import Coverage
+from verif.benches.issue.fetch_driver import COVERAGE, WORD_BYTES, FetchBench
 
 _DEEP_AND_WIDE = load("tiny", ["issue.queue_depth=16", "dma.ring_depth=64", "hbm.port_bytes=128"])
 
@@ -32,169 +25,6 @@ _PLANTED = (
 )
 
 RUNS = (Run("fetch", faults=_PLANTED), Run("fetch", config=_DEEP_AND_WIDE, seeds=(1,), regress=True))
-
-COVERAGE = Coverage(
-    "fetch",
-    ["full", "interleaved_ids", "bus_error", "out_of_range", "misaligned", "end_of_hbm", "no_words", "loaded_again"]
-    + ["limited", "in turn", "long", "sought behind an error", "sought while answers were due"]
-    + ["words of two registers at once", "a register's word fails"],
-)
-_STATUS = opened(FETCH_STATUS)
-_WORD = 128
-
-
-class FetchBench(Bench):
-    """Clients load regions of a memory whose words say where they are."""
-
-    def __init__(self, dut: Any):
-        super().__init__(dut)
-        self.clients = fetch_clients(self.cfg)
-        self.capacity = self.cfg.hbm.capacity_mib << 20
-        self.deepest = max(self.cfg.issue.queue_depth, self.cfg.dma.ring_depth)
-        self.broken: set[int] = set()  # addresses of words that answer with an error
-        self.regions: dict[int, tuple[int, int]] = {}
-        self.sinks = [StreamSink(self, f"words__{c}") for c in range(self.clients)]
-        self.status = [getattr(dut, f"status__{c}") for c in range(self.clients)]
-        self.memory = AxiReadMemory(self, "axi", self.cfg.hbm.port_bytes, self.read)
-        self.beats = 0
-        dut.load.value = 0
-        for c in range(len(Queue)):
-            getattr(dut, f"seek__{c}__valid").value = getattr(dut, f"peek__{c}__valid").value = 0
-        self.first = [0] * self.clients  # word of its region that was sought last
-        self.use(int(self.rng.choice([1, 2])))
-
-    def use(self, part: int) -> None:
-        """Of what is built, only the `part`-th part, but two words at least."""
-        self.depth = max(2, self.cfg.issue.queue_depth // part)
-        self.limit(replace(self.cfg, issue=replace(self.cfg.issue, queue_depth=self.depth)))
-        COVERAGE.when(self.depth != self.cfg.issue.queue_depth, "limited")
-
-    async def start(self, *, reset_cycles: int = 2) -> None:
-        """As every bench, and count beats."""
-        await super().start(reset_cycles=reset_cycles)
-        cocotb.start_soon(self._watch())
-
-    async def _watch(self) -> None:
-        while True:
-            await self.edge
-            self.beats += self.dut.beat.value == 1
-
-    def read(self, address: int, count: int) -> bytes:
-        """Bytes of HBM."""
-        word = address & -_WORD
-        if word in self.broken:
-            # one beat of the word is enough, any of them
-            beats = _WORD // self.cfg.hbm.port_bytes
-            if (address - word) // self.cfg.hbm.port_bytes == word // _WORD % beats:
-                raise LookupError
-        return self.word(word).to_bytes(_WORD, "little")[address - word :][:count]
-
-    def word(self, address: int) -> int:
-        """The word at an address: different bytes everywhere."""
-        return int.from_bytes(shake_128(address.to_bytes(8, "little")).digest(_WORD), "little")
-
-    async def load(self, regions: dict[int, tuple[int, int]]) -> None:
-        """Give clients their regions, one a cycle."""
-        for client, (base, count) in regions.items():
-            self.sinks[client].taken.clear()
-            self.regions[client], self.first[client] = (base, count), 0
-            self.dut.load.value = 1
-            self.dut.load_client.value = client
-            self.dut.load_base.value = base
-            self.dut.load_count.value = count
-            await self.edge
-        self.dut.load.value = 0
-
-    def beat(self, address: int) -> int | None:
-        """The 32 bits at an address; None if HBM answers their beat with an error."""
-        size = self.cfg.hbm.port_bytes
-        try:
-            data = self.read(address & -size, size)
-        except LookupError:
-            return None
-        return int.from_bytes(data[address % size :][:4], "little")
-
-    async def peek(self, queue: int, number: int) -> tuple[int, bool]:
-        """Ask for a word of a register: the word, and whether it failed."""
-        port = {name: getattr(self.dut, f"peek__{queue}__{name}") for name in ("valid", "ready", "payload")}
-        port["valid"].value, port["payload"].value = 1, number
-        while True:
-            await self.edge
-            if port["ready"].value == 1:
-                break
-        found = int(self.dut.peeked.value), bool(int(self.dut.peek_failed.value))
-        port["valid"].value, port["payload"].value = 0, int(self.rng.integers(1 << 32))
-        return found
-
-    async def seek(self, client: int, number: int) -> None:
-        """Ask for the words of a client from `number` on, until that is taken."""
-        port = {name: getattr(self.dut, f"seek__{client}__{name}") for name in ("valid", "ready", "payload")}
-        port["valid"].value, port["payload"].value = 1, number
-        before = None
-        while True:
-            await self.edge
-            taken = len(self.sinks[client].taken)
-            assert before in (None, taken), "a word is shown while others are sought"
-            before = taken
-            if port["ready"].value == 1:
-                break
-        port["valid"].value = 0
-        port["payload"].value = int(self.rng.integers(1 << 32))
-        self.sinks[client].taken.clear()
-        self.first[client] = number
-
-    def is_refused(self, base: int, count: int) -> bool:
-        """The region is not in HBM."""
-        return count > 0 and (base % _WORD > 0 or base + _WORD * count > self.capacity or count >> 32 > 0)
-
-    def asked(self, client: int) -> list[int]:
-        """Addresses that HBM was asked for."""
-        return [address for who, address in self.memory.requests if who == FETCH_ID + client]
-
-    def room(self, client: int) -> int:
-        """Words that come though nobody takes one: its part of the RAM and one in front."""
-        return (self.depth if client < len(Queue) else self.cfg.dma.ring_depth) + 1
-
-    def cause(self, client: int) -> tuple[int, int, int]:
-        """Cause, word number and address that the client shows."""
-        status = _STATUS(int(self.status[client].value))
-        return status.cause, status.sequence, status.address
-
-    async def settle(self) -> None:
-        """Until every client has all its words or its fault, then a little longer."""
-        beats = sum(min(n, 200) for _, n in self.regions.values()) * (_WORD // self.cfg.hbm.port_bytes)
-        for _ in range(2000 + 3 * beats):
-            await self.edge
-            if all(
-                len(self.sinks[c].taken) >= n - self.first[c] or self.cause(c)[0] for c, (_, n) in self.regions.items()
-            ):
-                break
-        await self.cycles(20 + self.memory.latency)
-        for _ in range(10 * self.deepest):
-            if self.dut.idle.value == 1:
-                break
-            await self.edge
-
-    def check(self) -> None:
-        """All words, in order, or the fault that explains why not."""
-        for client, (base, count) in self.regions.items():
-            got = self.sinks[client].taken
-            cause, number, address = self.cause(client)
-            words = [base + _WORD * n for n in range(min(count, 4096))]
-            if self.is_refused(base, count):
-                assert got == [] and cause == Cause.OUT_OF_RANGE, f"client {client} accepted a region outside HBM"
-                assert address == base & ((1 << 40) - 1) and number == 0
-                continue
-            first = self.first[client]
-            bad = next((n for n, w in enumerate(words) if w in self.broken and n >= first), None)
-            good = words[first:bad]
-            assert got == [self.word(w) for w in good], f"client {client}: {len(got)} words, or wrong ones"
-            if bad is None:
-                assert cause == Cause.NONE, f"client {client}: fault without reason"
-            else:
-                assert (cause, number, address) == (Cause.BUS_ERROR, bad, words[bad])
-        assert self.dut.idle.value == 1 and self.memory.outstanding == 0
-        assert self.beats == self.memory.beats, f"tells {self.beats} beats of {self.memory.beats}"
 
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")
@@ -213,7 +43,7 @@ async def brings_every_word_once_and_in_order(dut: Any, style: str) -> None:
         regions = {}
         for c in range(bench.clients):
             count = 0 if c == round_ == 2 else int(bench.rng.integers(0, 40))
-            regions[c] = int(bench.rng.integers(0, bench.capacity // _WORD - count)) * _WORD, count
+            regions[c] = int(bench.rng.integers(0, bench.capacity // WORD_BYTES - count)) * WORD_BYTES, count
             COVERAGE.when(count == 0, "no_words")
         await bench.load(regions)
         await bench.settle()
@@ -289,7 +119,7 @@ async def counts_the_words_of_long_programs(dut: Any, style: str) -> None:
         missing = bench.rng.integers(longest // 2, longest, bench.clients).tolist()
         most[:] = [n - 2 * bench.room(c) for c, n in enumerate(missing)]
         regions = {c: (c << 16, n + int(bench.rng.integers(1, 100))) for c, n in enumerate(missing)}
-        bench.broken = {base + _WORD * missing[c] for c, (base, _) in regions.items()}
+        bench.broken = {base + WORD_BYTES * missing[c] for c, (base, _) in regions.items()}
         bench.memory.requests.clear()
         await bench.load(regions)
         for sink, n in zip(bench.sinks, most, strict=True):
@@ -312,16 +142,16 @@ async def keeps_faults_to_their_client(dut: Any) -> None:
     await bench.start()
     top = bench.capacity
     for round_ in range(4):
-        regions: dict[int, tuple[int, int]] = {0: (top - 5 * _WORD, 5), 1: (4096, 30), 2: (8192, 9), 3: (0, 12)}
-        regions[4] = [(top - 5 * _WORD, 6), (top, 1), (64, 3), (1 << 50, 1)][int(bench.rng.integers(4))]
+        regions: dict[int, tuple[int, int]] = {0: (top - 5 * WORD_BYTES, 5), 1: (4096, 30), 2: (8192, 9), 3: (0, 12)}
+        regions[4] = [(top - 5 * WORD_BYTES, 6), (top, 1), (64, 3), (1 << 50, 1)][int(bench.rng.integers(4))]
         regions[5] = [(0, 1 << 32), (0, 1 << 63), (128 + 1, 1), (top, 0)][int(bench.rng.integers(4))]
-        bench.broken = {4096 + _WORD * int(bench.rng.integers(30)), 8192}
+        bench.broken = {4096 + WORD_BYTES * int(bench.rng.integers(30)), 8192}
         await bench.load(regions)
         await bench.settle()
         bench.check()
         # each client its own, of half of them a word is missing
         regions = {c: ((c + 1) << 16, int(bench.rng.integers(20, 70))) for c in range(bench.clients)}
-        missing = [base + _WORD * int(bench.rng.integers(1, count)) for base, count in regions.values()]
+        missing = [base + WORD_BYTES * int(bench.rng.integers(1, count)) for base, count in regions.values()]
         bench.broken = set(missing[round_ % 2 :: 2])
         await bench.load(regions)
         await bench.settle()
@@ -344,9 +174,13 @@ async def goes_on_where_it_is_asked_to(dut: Any, style: str) -> None:
     for _ in range(20):
         bench.memory.latency = int(bench.rng.integers(2, 60))
         count = int(bench.rng.integers(1, 80))
-        most = bench.capacity // _WORD - count
-        bases = [int(bench.rng.integers(most >> bench.rng.integers(most.bit_length()) or 1)) * _WORD for _ in Queue]
-        bench.broken = {base + _WORD * int(bench.rng.integers(count)) for base in bases if bench.rng.random() < 0.5}
+        most = bench.capacity // WORD_BYTES - count
+        bases = [
+            int(bench.rng.integers(most >> bench.rng.integers(most.bit_length()) or 1)) * WORD_BYTES for _ in Queue
+        ]
+        bench.broken = {
+            base + WORD_BYTES * int(bench.rng.integers(count)) for base in bases if bench.rng.random() < 0.5
+        }
         await bench.load({c: (base, count) for c, base in enumerate(bases)})
         for _ in range(int(bench.rng.integers(1, 4))):
             await bench.cycles(int(bench.rng.integers(1, 120)))
@@ -365,8 +199,8 @@ async def goes_on_where_it_is_asked_to(dut: Any, style: str) -> None:
         bench.memory.requests.clear()
         await bench.seek(client, 300)
         await bench.cycles(1200)
-        first = (client << 16) + 300 * _WORD
-        assert bench.asked(client) == [first + _WORD * n for n in range(bench.room(client))]
+        first = (client << 16) + 300 * WORD_BYTES
+        assert bench.asked(client) == [first + WORD_BYTES * n for n in range(bench.room(client))]
 
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")
@@ -384,7 +218,7 @@ async def brings_words_of_registers(dut: Any, style: str) -> None:
         for n in range(40):
             number = int(bench.rng.integers(bench.capacity >> 2))
             if n % 8 == 0:
-                bench.broken.add(number * 4 & -_WORD)
+                bench.broken.add(number * 4 & -WORD_BYTES)
             wanted[queue] = 1
             COVERAGE.when(sum(wanted) > 1, "words of two registers at once")
             found, failed = await bench.peek(queue, number)
@@ -410,13 +244,13 @@ async def knows_the_end_of_hbm(dut: Any) -> None:
     for sink in bench.sinks:
         sink.stall = iter(lambda: True, None)
     await bench.start()
-    rng, words = bench.rng, bench.capacity // _WORD
+    rng, words = bench.rng, bench.capacity // WORD_BYTES
     depth = bench.deepest
     for round_ in range(40):
         regions = {}
         for c in range(bench.clients):
             first = words - 1 - int(rng.integers(0, 1 << rng.integers(1, words.bit_length())))
-            base, count = first * _WORD, words - first + (round_ + c) % 2
+            base, count = first * WORD_BYTES, words - first + (round_ + c) % 2
             if rng.random() < 0.3:  # accepted, or not for one bit
                 base, count = base ^ 1 << int(rng.integers(64)), int(rng.integers(1, count + 1))
             elif rng.random() < 0.3:
@@ -427,7 +261,7 @@ async def knows_the_end_of_hbm(dut: Any) -> None:
                 count = 0 if rng.random() < 0.5 else 1 << int(rng.integers(32))
             regions[c] = base, count
         await bench.load(regions)
-        await bench.cycles(3 * bench.clients * depth * _WORD // bench.cfg.hbm.port_bytes + 40)
+        await bench.cycles(3 * bench.clients * depth * WORD_BYTES // bench.cfg.hbm.port_bytes + 40)
         assert bench.dut.idle.value == 1
         for c, (base, count) in regions.items():
             cause, number, address = bench.cause(c)
@@ -439,7 +273,7 @@ async def knows_the_end_of_hbm(dut: Any) -> None:
                 assert asked == [], f"client {c} reads what is not HBM"
             else:
                 assert cause == Cause.NONE, f"client {c} refused {count} words at {base:#x}"
-                assert asked == [base + _WORD * n for n in range(min(count, bench.room(c)))]
+                assert asked == [base + WORD_BYTES * n for n in range(min(count, bench.room(c)))]
         bench.memory.requests.clear()
 
 

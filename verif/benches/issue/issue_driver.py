@@ -211,7 +211,9 @@ class IssueBench(Bench):
                     continue
                 if name == "drain":
                     assert isinstance(actor, EngineActor)
-                    assert values[n] >= actor.final_drain or running, "final drain was not counted"
+                    # A queue that still works out that nothing comes waits for a word: that goes before draining.
+                    late = running or self.scrambles
+                    assert values[n] >= actor.final_drain or late, "final drain was not counted"
                     assert values[n] <= actor.drained, f"{values[n]} cycles of draining, of at most {actor.drained}"
                 elif name != "idle" and not running:
                     assert values[n] == told.get(n, 0), f"{engine.name}: {name} {values[n]}, not {told.get(n, 0)}"

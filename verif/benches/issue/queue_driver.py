@@ -14,6 +14,7 @@ from verif.agents.stall import never
 from verif.agents.stream import StreamSource
 from verif.benches.issue.expected import Expected
 from verif.benches.issue.issue_watch import IssueWatch
+from verif.benches.issue.semaphore_values import any_value, value_beside
 from verif.benches.issue.words import legal, pack, spoiled
 from verif.checks.coverage import Coverage
 from verif.golden.groups import WeightKinds
@@ -45,27 +46,6 @@ COVERAGE = Coverage(
 )
 _RELEASE, _STATUS, _UPDATE = opened(RELEASE), opened(QUEUE_STATUS), opened(SEMAPHORE_UPDATE)
 _SEMAPHORES = 6
-_LEAST, _MOST = -(1 << 31), (1 << 31) - 1
-
-
-def _value(rng: Any) -> int:
-    """Of a semaphore or of what is waited for: small, or near a power of two, or any."""
-    kind = rng.random()
-    if kind < 0.5:
-        return int(rng.integers(-6, 7))
-    if kind < 0.8:
-        power = 1 << int(rng.integers(31))
-        return int(rng.choice((-1, 1))) * power + int(rng.integers(-1, 1))
-    return int(rng.integers(_LEAST, _MOST, endpoint=True))
-
-
-def _beside(rng: Any, value: int) -> int:
-    """The value itself, the next one on either side, or one that differs in a bit."""
-    kind = int(rng.integers(4))
-    if kind < 3:
-        return min(max(value + kind - 1, _LEAST), _MOST)
-    other = (value ^ (1 << int(rng.integers(32)))) & 0xFFFFFFFF
-    return other - (other >> 31 << 32)
 
 
 class QueueBench(Bench):
@@ -129,7 +109,7 @@ class QueueBench(Bench):
                 if rng.random() < 0.4:
                     f[f"wait{n}"] = int(rng.integers(1, 3))
                     f[f"wait{n}_semaphore"] = int(rng.integers(_SEMAPHORES))
-                    f[f"wait{n}_value"] = _value(rng)
+                    f[f"wait{n}_value"] = any_value(rng)
             if f.get("wait0") and f.get("wait1") and f["wait0_semaphore"] == f["wait1_semaphore"]:
                 f["wait1"] = 0  # two conditions on one semaphore may exclude each other
             if rng.random() < 0.7:
@@ -169,14 +149,14 @@ class QueueBench(Bench):
     def move_semaphores(self) -> None:
         """At random, or to fulfil what is waited for, just, or just not."""
         if self.rng.random() < 0.3:
-            self.semaphores[int(self.rng.integers(_SEMAPHORES))] = _value(self.rng)
+            self.semaphores[int(self.rng.integers(_SEMAPHORES))] = any_value(self.rng)
         e = self.program[self.next] if self.next < len(self.program) else None
         kind = self.rng.random()
         if e is not None and e.cause in (Cause.NONE, Cause.BAD_RING) and kind < 0.45:
             for n in range(2):
                 if e.f[f"wait{n}"] and e.f[f"wait{n}_semaphore"] < _SEMAPHORES:
                     limit = e.f[f"wait{n}_value"]
-                    self.semaphores[e.f[f"wait{n}_semaphore"]] = limit if kind < 0.15 else _beside(self.rng, limit)
+                    self.semaphores[e.f[f"wait{n}_semaphore"]] = limit if kind < 0.15 else value_beside(self.rng, limit)
 
     def dispatched(self, number: int) -> None:
         """Instruction `number` has been dispatched in the cycle before this one."""
