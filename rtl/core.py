@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from rtl.base.axi import AxiSignature
 from rtl.base.clock_gate import ClockGate, gated_domain
 from rtl.base.dispatch import RetireSignature
+from rtl.base.dma_port import copy_ring
 from rtl.base.engine_clock import clock_engine
 from rtl.base.engine_frame import EngineFrame
 from rtl.base.fault import fault
@@ -15,7 +16,7 @@ from rtl.base.packet import FOREIGN_BITS
 from rtl.base.trace import TraceSignature
 from rtl.base.wake import Wake
 from rtl.contract.config import Config
-from rtl.contract.isa import Queue
+from rtl.contract.isa import COPY_QUEUES, Queue
 from rtl.contract.memmap import CoreId
 from rtl.contract.timing import CONFLICT_PORTS
 from rtl.dma.axi_share import AxiShare
@@ -145,6 +146,9 @@ class Core(wiring.Component):
         for r in range(cfg.dma.rings):
             connect(m, issue.ring[r], dma.ring[r])
             connect(m, dma.ring_status[r], issue.ring_status[r])
+        for n, q in enumerate(COPY_QUEUES):
+            connect(m, issue.copy[n], dma.ring[copy_ring(cfg, q)])
+            connect(m, dma.ring_status[copy_ring(cfg, q)], issue.copy_status[n])
         connect(m, dma.status, issue.dma_status)
 
         connect(m, issue.axi, share.fetch)
@@ -203,8 +207,9 @@ class Core(wiring.Component):
     def _programmable(self, m: Module, gpsimd: GpsimdEngine, issue: Issue, dma: Dma) -> None:
         """What the GPSIMD engine has beside other engines."""
         connect(m, gpsimd.update, issue.gpsimd_update)
-        connect(m, gpsimd.copy, dma.ring[-1])
-        connect(m, dma.ring_status[-1], gpsimd.copies)
+        ring = self.cfg.dma.rings
+        connect(m, gpsimd.copy, dma.ring[ring])
+        connect(m, dma.ring_status[ring], gpsimd.copies)
         m.d.comb += [
             gpsimd.start.eq(issue.start),
             gpsimd.running.eq(issue.running),

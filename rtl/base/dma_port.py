@@ -2,7 +2,8 @@
 
 Order: the issue unit fetches descriptors ahead into one stream per ring; a DMA_TRIGGER releases the
 next `count` of a ring; the DMA takes exactly the released descriptors, in ring order, moves them, does
-the signal of each after its last byte has committed, and then counts it as completed.
+the signal of each after its last byte has committed, and then counts it as completed. Behind these rings it has some
+that need no release: what comes there may run, that of the GPSIMD cores and one for each of isa.COPY_QUEUES.
 
 Streams between them: stream.Signature(RELEASE) to the DMA, stream.Signature(DESCRIPTOR_LAYOUT) to the
 DMA for each ring, stream.Signature(SEMAPHORE_UPDATE) back; at most one transfer a cycle each.
@@ -14,6 +15,7 @@ from amaranth.lib.wiring import In
 
 from rtl.base.dispatch import SEQUENCE_BITS
 from rtl.contract.config import Config
+from rtl.contract.isa import COPY_QUEUES, Queue
 from rtl.contract.link import ENDPOINT_BITS
 
 __all__ = [
@@ -27,6 +29,7 @@ __all__ = [
     "SEMAPHORE_INDEX_BITS",
     "SEMAPHORE_UPDATE",
     "RingStatusSignature",
+    "copy_ring",
     "ring_count",
 ]
 
@@ -57,9 +60,14 @@ ENDPOINT_STATUS = data.StructLayout(
 """What memmap.EndpointRegister shows, one field a register."""
 
 
+def copy_ring(cfg: Config, queue: Queue) -> int:
+    """The ring of a queue with DMA_COPY, behind those that are in HBM and that of the GPSIMD cores."""
+    return cfg.dma.rings + cfg.gpsimd.enabled + COPY_QUEUES.index(queue)
+
+
 def ring_count(cfg: Config) -> int:
-    """Rings of the DMA: those of the queues, and behind them one of the GPSIMD cores, which needs no release."""
-    return cfg.dma.rings + cfg.gpsimd.enabled
+    """Rings of the DMA, with those that need no release."""
+    return cfg.dma.rings + cfg.gpsimd.enabled + len(COPY_QUEUES)
 
 
 class RingStatusSignature(wiring.Signature):

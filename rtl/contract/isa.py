@@ -11,6 +11,8 @@ from rtl.contract.access_pattern import PATTERN
 from rtl.contract.words import Field, Word
 
 __all__ = [
+    "COPY_AT",
+    "COPY_QUEUES",
     "DESCRIPTOR",
     "INSTRUCTION",
     "INSTRUCTION_BYTES",
@@ -29,6 +31,7 @@ __all__ = [
     "Update",
     "Wait",
     "block",
+    "is_opcode_of",
     "mx_scale_partition",
 ]
 
@@ -50,6 +53,7 @@ class Opcode(IntEnum):
 
     NOP = 0  # waits and updates only
     DMA_TRIGGER = 1  # imm0: ring, imm1: number of descriptors released to it
+    DMA_COPY = 3  # scalar, sync: the descriptor in bits 959:256 goes to the queue's own ring
     LOAD_STATIONARY = 16  # tensor: src0 = [K partitions, M columns] in SBUF
     MULTIPLY_MOVING = 17  # tensor: src0 = [K partitions, N columns] in SBUF, dst = [M, N] in PSUM
     TENSOR_TRANSPOSE = 18  # tensor: src0 = [K partitions, M columns] in SBUF, dst = [M, K] in PSUM, last row first
@@ -88,6 +92,15 @@ OPCODE_QUEUE: dict[Opcode, Queue] = {
     **{opcode: Queue.SCALAR for opcode in Opcode if 64 <= opcode < 96},
     **{opcode: Queue.GPSIMD for opcode in Opcode if opcode >= 96},
 }
+
+
+COPY_QUEUES = (Queue.SCALAR, Queue.SYNC)
+"""Queues with DMA_COPY, and so with a ring of their own, which is not in HBM."""
+
+
+def is_opcode_of(opcode: Opcode, queue: Queue) -> bool:
+    """Whether the queue executes it, if the core has its engine."""
+    return queue in COPY_QUEUES if opcode == Opcode.DMA_COPY else OPCODE_QUEUE.get(opcode, queue) == queue
 
 
 class AluOp(IntEnum):
@@ -244,6 +257,7 @@ class Cause(IntEnum):
     GP_DMA = 23  # a copy that a core pushed was refused or failed
     BAD_SEQUENCE = 24  # operations, or registers that a word names, that are none or do not fit; see contract.sequence
     ENDLESS_LOOP = 25  # too many words of operations in a row, and no instruction between them
+    BAD_SIZE = 26  # a number that a run has worked out is not between 0 and what the program has room for
 
 
 class DmaAdd(IntEnum):
@@ -314,6 +328,10 @@ INSTRUCTION = Word(
         ),
     ),
 )
+
+
+COPY_AT = INSTRUCTION.offset("src0_offset")
+"""First bit of the descriptor in a DMA_COPY: operands and imm0, imm1 are its 704 bits, imm2 is 0."""
 
 
 DESCRIPTOR = Word(

@@ -119,6 +119,10 @@ class QueueRegister(IntEnum):
     RETIRED = 0x18
     FAULT = 0x20  # bits 7:0 Cause (0 none), 31:16 sequence number of the ticket
     FAULT_ADDRESS = 0x28
+    COPIES = 0x30  # descriptors of DMA_COPY that the DMA has taken; this and the rest of isa.COPY_QUEUES
+    COPIED = 0x38  # of these, completed
+    COPY_FAULT = 0x40  # as FAULT, of the DMA_COPY whose descriptor failed
+    COPY_FAULT_ADDRESS = 0x48
 
 
 class RingRegister(IntEnum):

@@ -85,7 +85,7 @@ class OperandRule:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpcodeRule:
     """An opcode. Operands, immediates and fields of the header that it does not name must be 0. `free`: operands that
-    may hold any bits, since who executes it looks at them.
+    may hold any bits, since who executes it looks at them; `raw`: reserved ones of their pattern too.
 
     `op0`, `op1`: operators it takes; one bit operator calls for another, or BYPASS as op1. `pairs`: which go
     together, if not all. `columns`: which of a and b it has, constant or column. `sums`: it has an accumulator (fields
@@ -95,6 +95,7 @@ class OpcodeRule:
 
     operands: tuple[OperandRule, ...] = ()
     free: tuple[str, ...] = ()
+    raw: bool = False
     immediates: tuple[str, ...] = ()
     fields: tuple[str, ...] = ()
     op0: tuple[AluOp, ...] = ()

@@ -78,6 +78,7 @@ _POSITIONS = OperandRule(field="dst", dtypes={Space.SBUF: ("uint16", "uint32")},
 RULES: dict[Opcode, OpcodeRule] = {
     Opcode.NOP: OpcodeRule(),
     Opcode.DMA_TRIGGER: OpcodeRule(immediates=("imm0", "imm1")),
+    Opcode.DMA_COPY: OpcodeRule(free=("src0", "src1", "dst"), raw=True, immediates=("imm0", "imm1")),
     Opcode.LOAD_STATIONARY: OpcodeRule(operands=(_STATIONARY, _BESIDE), fields=_OF_ARRAY, immediates=("map",)),
     Opcode.MULTIPLY_MOVING: OpcodeRule(
         operands=(replace(_STATIONARY, most="moving", moves=True), replace(_SCALES, most="moving"), _SUMS),

@@ -7,7 +7,8 @@ registers that are added to its fields; the check sees what came out. docs/seque
 
 from enum import IntEnum
 
-from rtl.contract.isa import INSTRUCTION
+from rtl.contract.isa import COPY_AT, DESCRIPTOR, INSTRUCTION
+from rtl.contract.memmap import ADDRESS
 from rtl.contract.words import Field, Word
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "SEQUENCE_HEADER",
     "WRAPPING",
     "SeqOp",
+    "filled_place",
 ]
 
 REGISTERS = 64
@@ -54,6 +56,7 @@ class SeqOp(IntEnum):
     LESS = 11  # d = 1 if a < b, else 0
     SEMAPHORE = 12  # d = semaphore b; in a word with `fence` only
     LOAD = 13  # d = the 32 bits at byte 4 * (a + b) of HBM; in a word with `fence` only
+    BOUND = 14  # d = a; refused unless a is from 0 to b
     BRANCH_EQUAL = 16  # to the word of the immediate's number, if register a is register b
     BRANCH_UNLIKE = 17
     BRANCH_LESS = 18  # a < b
@@ -101,18 +104,35 @@ def _patterns() -> tuple[str, ...]:
     return tuple(f"{operand}_{part}" for operand in ("src0", "src1", "dst") for part in parts)
 
 
+_OF_COPY = "descriptor_"
+_DESCRIPTOR = ("source", "destination", "row_bytes") + tuple(
+    name for n in range(3) for name in (f"count{n}", f"source_step{n}", f"destination_step{n}")
+)
+
 FILLED: tuple[tuple[str, int], ...] = (
     ("", 0),  # code 0: nothing is filled
     *((name, 0) for name in _patterns()),
     *((name, 0) for name in ("wait0_value", "wait1_value", "update_value")),
     *((name, 0) for name in ("wait0_semaphore", "wait1_semaphore", "update_semaphore")),
     *((name, half) for name in ("imm0", "imm1", "imm2") for half in (0, 32)),
+    *((_OF_COPY + name, 0) for name in _DESCRIPTOR),
 )
-"""By its code, a field that a register may be added to, and from which of its bits on; of immediates each half."""
+"""By its code, a field that a register may be added to, and from which of its bits on; of immediates each half, of a
+DMA_COPY what its descriptor has there."""
 
 
 WRAPPING = frozenset(name for name, _ in FILLED if name.startswith("imm") or name.endswith("_value"))
 """Fields of 32 bits (immediates: each half): their sums wrap. Of all others a sum that does not fit is refused."""
+
+
+def filled_place(name: str, from_bit: int = 0) -> tuple[int, int, bool]:
+    """First bit of one of FILLED in the word, its bits, and whether it is signed. Of an address its offset."""
+    of_copy, short = name.startswith(_OF_COPY), name.removeprefix(_OF_COPY)
+    word, at = (DESCRIPTOR, COPY_AT) if of_copy else (INSTRUCTION, 0)
+    found = next(f for f in word if f.name == short)
+    parts = {ADDRESS.width: ADDRESS.fields[0].width if of_copy else 32}
+    return at + word.offset(short) + from_bit, parts.get(found.width, found.width), found.signed
+
 
 FILL = Word("fill", 16, (Field("field", 6, "code of FILLED; 0: none"), Field("register", 6), Field("reserved", 4)))
 FILL_AT = INSTRUCTION.offset("header_pad")

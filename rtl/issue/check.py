@@ -8,7 +8,7 @@ from rtl.base.dma_port import CAUSE_BITS
 from rtl.base.fault import fault
 from rtl.base.layouts import INSTRUCTION_LAYOUT
 from rtl.contract.config import Config
-from rtl.contract.isa import OPCODE_QUEUE, Function, Opcode, Queue
+from rtl.contract.isa import Function, Opcode, Queue, is_opcode_of
 from rtl.contract.rule import OpcodeRule
 from rtl.contract.rules import RULES
 from rtl.issue.header import HeaderCheck
@@ -21,6 +21,7 @@ CHECKED = data.StructLayout({"word": INSTRUCTION_LAYOUT, "cause": CAUSE_BITS, "a
 """An instruction and what is wrong with it: cause 0 if nothing. The address belongs to the cause."""
 
 _LAST_STEP = 4
+_GPSIMD = 96  # opcodes from here on
 
 
 class Check(wiring.Component):
@@ -40,8 +41,7 @@ class Check(wiring.Component):
         self.rules: dict[Opcode, OpcodeRule] = {
             opcode: rule
             for opcode, rule in RULES.items()
-            if OPCODE_QUEUE.get(opcode, self.queue) == self.queue
-            and (OPCODE_QUEUE.get(opcode) != Queue.GPSIMD or cfg.gpsimd.enabled)
+            if is_opcode_of(opcode, self.queue) and (opcode < _GPSIMD or cfg.gpsimd.enabled)
         }
         # seen by proofs too
         self.step = Signal(3)  # 0: header and innermost dimension

@@ -9,9 +9,10 @@ from rtl.base.dma_port import CAUSE_BITS, ENDPOINT_STATUS, SEMAPHORE_INDEX_BITS
 from rtl.base.fault import fault
 from rtl.contract import memmap
 from rtl.contract.config import Config
-from rtl.contract.isa import Queue
+from rtl.contract.isa import COPY_QUEUES, Queue
 from rtl.contract.memmap import CoreId, EndpointRegister, EngineRegister, QueueRegister, RingRegister
 from rtl.contract.timing import STALLS, WINDOWS, Engine
+from rtl.issue.copies import COPY_STATUS
 from rtl.issue.counters import COUNTER_BITS, STALL, counter_index
 from rtl.issue.parts import PART_INDEX
 from rtl.issue.queue import QUEUE_STATUS
@@ -72,6 +73,7 @@ class Control(wiring.Component):
                 "queue": In(QUEUE_STATUS).array(len(Queue)),
                 "ring": In(RING_COUNTS).array(rings),
                 "ring_fault": In(FAULT_RECORD).array(rings),
+                "copies": In(COPY_STATUS).array(len(COPY_QUEUES)),
                 "values": In(COUNTER_BITS).array(counters),
                 "refused": In(ports),
                 "endpoint": In(ENDPOINT_STATUS),
@@ -119,6 +121,13 @@ class Control(wiring.Component):
                 q * 0x100 + QueueRegister.RETIRED: status.retired,
                 q * 0x100 + QueueRegister.FAULT: self._fault(status),
                 q * 0x100 + QueueRegister.FAULT_ADDRESS: status.address,
+            }
+        for q, copies in zip(COPY_QUEUES, self.copies, strict=True):
+            queues |= {
+                q * 0x100 + QueueRegister.COPIES: copies.taken,
+                q * 0x100 + QueueRegister.COPIED: copies.completed,
+                q * 0x100 + QueueRegister.COPY_FAULT: self._fault(copies),
+                q * 0x100 + QueueRegister.COPY_FAULT_ADDRESS: copies.address,
             }
         rings: dict[int, ValueLike] = {}
         for r in range(self.cfg.dma.rings):

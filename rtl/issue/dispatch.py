@@ -7,7 +7,8 @@ from amaranth.lib.wiring import In, Out
 from rtl.base.dispatch import COMMAND, SEQUENCE_BITS
 from rtl.base.dma_port import CAUSE_BITS, COUNT_BITS, RELEASE, SEMAPHORE_INDEX_BITS
 from rtl.base.fault import fault
-from rtl.contract.isa import Cause, Opcode, Wait
+from rtl.base.layouts import DESCRIPTOR_LAYOUT
+from rtl.contract.isa import COPY_AT, INSTRUCTION, Cause, Opcode, Wait
 from rtl.issue.check import CHECKED
 
 __all__ = ["OUTSTANDING", "Dispatch"]
@@ -25,17 +26,22 @@ OUTSTANDING = data.StructLayout(
 """What retiring needs to know of an instruction that has been dispatched, or of the fault that halts."""
 
 
+_FIRST_OF_ENGINES = 16  # opcode
+
+
 class Dispatch(wiring.Component):
     """In order, one instruction at a time; the next is checked meanwhile.
 
     A checked instruction whose cause is not 0 halts the queue at once, whatever it waits for. Otherwise
     both conditions must hold in the same cycle; from then on it may go. It goes when `command` (engine),
     `release` (DMA_TRIGGER) or `outstanding` (always needed) take it. `refused` with a transfer of
-    `release`: the ring does not have so many descriptors left, BAD_RING.
+    `release`: the ring does not have so many descriptors left, BAD_RING. `copies`: this queue has DMA_COPY, which goes
+    when `copy` takes it.
     Timing: 2 cycles an instruction if nothing waits.
     """
 
-    def __init__(self):
+    def __init__(self, copies: bool = False):
+        self.copies = copies
         # seen by proofs too
         self.current = Signal(CHECKED)
         self.full = Signal()
@@ -43,6 +49,7 @@ class Dispatch(wiring.Component):
         # what the instruction is, decided when it enters
         self.local = Signal()
         self.trigger = Signal()
+        self.copying = Signal()
         self.faulty = Signal()
         super().__init__(
             {
@@ -56,6 +63,7 @@ class Dispatch(wiring.Component):
                 "command": Out(stream.Signature(COMMAND)),
                 "release": Out(stream.Signature(RELEASE)),
                 "refused": In(1),
+                **({"copy": Out(stream.Signature(DESCRIPTOR_LAYOUT))} if copies else {}),
                 "outstanding": Out(stream.Signature(OUTSTANDING)),
                 "issued": Out(COUNT_BITS),  # without a faulty one
                 "issues": Out(1),  # it goes up at the end of this cycle
@@ -110,11 +118,19 @@ class Dispatch(wiring.Component):
             m.d.comb += done.eq(push.ready)
         with m.Elif(trigger):
             m.d.comb += done.eq(to_ring & self.release.ready)
+        if self.copies:
+            with m.Elif(self.copying):
+                m.d.comb += done.eq(full & go & self.copy.ready)
         with m.Elif(local):
             m.d.comb += done.eq(full & go)
         with m.Else():
             m.d.comb += done.eq(to_engine & self.command.ready)
 
+        if self.copies:
+            m.d.comb += [
+                self.copy.valid.eq(full & go & self.copying & ~faulty),
+                self.copy.payload.eq(Value.cast(word)[COPY_AT : INSTRUCTION.offset("imm2")]),
+            ]
         refused = to_ring & self.refused
         starved = ~full & ~self.i.valid & (self.fetch_cause != 0) & ~self.halted
         m.d.comb += [
@@ -158,8 +174,9 @@ class Dispatch(wiring.Component):
                 full.eq(1),
                 cleared.eq((incoming.wait0 == Wait.NONE) & (incoming.wait1 == Wait.NONE)),
                 faulty.eq(self.i.payload.cause != 0),
-                local.eq((opcode == Opcode.NOP) | (opcode == Opcode.DMA_TRIGGER)),
+                local.eq(opcode < _FIRST_OF_ENGINES),
                 trigger.eq(opcode == Opcode.DMA_TRIGGER),
+                self.copying.eq(opcode == Opcode.DMA_COPY),
             ]
         with m.If(self.halt):
             m.d.sync += self.halted.eq(1)

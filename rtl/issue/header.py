@@ -81,6 +81,7 @@ class HeaderCheck(wiring.Component):
             "known": 1,
             "header": _set(tuple(i for i, name in enumerate(_HEADER) if name in rule.header)),
             "operands": _set(tuple(i for i, name in enumerate(OPERANDS) if name in named)),
+            "raw": int(rule.raw),
             "imm0": imm0,
             "imm1": imm1,
             "imm2": imm2,
@@ -103,7 +104,7 @@ class HeaderCheck(wiring.Component):
         parts = [Value.cast(word[name]).any() & ~row.header[i] for i, name in enumerate(_HEADER)]
         for i, name in enumerate(OPERANDS):
             at = INSTRUCTION.offset(f"{name}_offset")
-            parts.append(word[f"{name}_reserved"].any())
+            parts.append(word[f"{name}_reserved"].any() & ~row.raw)
             parts.append(Value.cast(word)[at : at + PATTERN.width].any() & ~row.operands[i])
         parts += [(word[name] & ~row[name]).any() for name in _IMMEDIATES]
         # Of a column and of the accumulator there is a place only, of b nothing if nothing takes it.

@@ -5,28 +5,20 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.fault import fault
-from rtl.contract.isa import INSTRUCTION
-from rtl.contract.sequence import FILL, FILL_AT, FILLED, FILLS, WRAPPING
+from rtl.contract.sequence import FILL, FILL_AT, FILLED, FILLS, WRAPPING, filled_place
 
 __all__ = ["HeldWord"]
 
-_HALF = 32
+_PLACES = [(*filled_place(name, from_bit), name in WRAPPING) for name, from_bit in FILLED[1:]]
+"""Of each code: first bit, bits, whether it is signed, whether a sum wraps."""
 
-
-def _places() -> list[tuple[int, int, bool, bool]]:
-    """Of each code: first bit, bits, whether it is signed, whether a sum wraps."""
-    fields = {field.name: field for field in INSTRUCTION}
-    found: list[tuple[int, int, bool, bool]] = []
-    for name, from_bit in FILLED[1:]:
-        field = fields[name]
-        found.append((INSTRUCTION.offset(name) + from_bit, min(field.width, _HALF), field.signed, name in WRAPPING))
-    return found
+_SUM_BITS = max(bits for _, bits, _, _ in _PLACES) + 2
 
 
 class HeldWord(wiring.Component):
     """`load` takes `loaded`; `fill` adds `value` to the field of `code`; `wipe` puts 0 where the word named registers.
 
-    Timing: the word changes at the end of the cycle. `fits`: the sum of a field of less than 32 bits lies within it;
+    Timing: the word changes at the end of the cycle. `fits`: the sum lies within the field, or it is one of WRAPPING;
     also 0 for a code that is none. Code 0 leaves the word and fits.
     """
 
@@ -47,7 +39,7 @@ class HeldWord(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         word = Signal(1024)
-        old, total = Signal(signed(34)), Signal(signed(34))
+        old, total = Signal(signed(_SUM_BITS)), Signal(signed(_SUM_BITS))
         m.d.comb += [
             self.word.eq(word),
             total.eq(old + Mux(fault("the value of a register is not signed"), self.value.as_unsigned(), self.value)),
@@ -55,7 +47,7 @@ class HeldWord(wiring.Component):
         with m.Switch(self.code):
             with m.Case(0):
                 m.d.comb += self.fits.eq(1)
-            for code, (at, width, is_signed, wraps) in enumerate(_places(), 1):
+            for code, (at, width, is_signed, wraps) in enumerate(_PLACES, 1):
                 part = word[at : at + width]
                 with m.Case(code):
                     m.d.comb += old.eq(part.as_signed() if is_signed else part)
@@ -66,7 +58,7 @@ class HeldWord(wiring.Component):
             m.d.sync += word[FILL_AT : FILL_AT + FILLS * FILL.width].eq(0)
         with m.Elif(self.fill):
             with m.Switch(self.code):
-                for code, (at, width, _, _) in enumerate(_places(), 1):
+                for code, (at, width, _, _) in enumerate(_PLACES, 1):
                     with m.Case(code):
                         m.d.sync += word[at : at + width].eq(total)
         return m

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from rtl.base.axi import AxiReadSignature
 from rtl.base.clock_gate import ClockGate, gated_domain
-from rtl.base.dispatch import EngineSignature, EngineStatusSignature, RetireSignature
+from rtl.base.dispatch import SEQUENCE_BITS, EngineSignature, EngineStatusSignature, RetireSignature
 from rtl.base.dma_port import (
     ENDPOINT_STATUS,
     RELEASE,
@@ -19,10 +19,11 @@ from rtl.base.layouts import DESCRIPTOR_LAYOUT
 from rtl.base.limits import limit_ports
 from rtl.base.trace import STATE_BITS, IssueSignature
 from rtl.contract.config import Config
-from rtl.contract.isa import Queue
+from rtl.contract.isa import COPY_QUEUES, Queue
 from rtl.contract.memmap import CoreId
 from rtl.contract.timing import PARTED, WINDOWS, Engine
 from rtl.issue.control import Control
+from rtl.issue.copies import Copies
 from rtl.issue.counters import BUSY, COUNTER_BITS, Counters
 from rtl.issue.fetch import Fetch
 from rtl.issue.parts import Parts
@@ -42,7 +43,8 @@ class Issue(wiring.Component):
     """Everything between the host, HBM and the engines that decides what runs when.
 
     `tensor`, `vector`: the engines. `release`, `ring[r]`, `ring_status[r]`, `signal`, `dma_status`: the DMA
-    (rtl.base.dma_port). `start` clears the DMA for a new program, `clear` the failed classes of its
+    (rtl.base.dma_port); `copy[n]`, `copy_status[n]`: the ring of isa.COPY_QUEUES[n]. `start` clears the DMA for a new
+    program, `clear` the failed classes of its
     endpoint. `refused`: memory ports whose request was refused in this cycle. `gpsimd_*`: semaphores as GPSIMD cores
     see and change them; what their counters show. `endpoint`: what memmap.EndpointRegister shows; `link_address`,
     `link_value`: see Control. `hbm_read_bytes`, `hbm_written_bytes`: what the DMA moved in this cycle.
@@ -62,6 +64,8 @@ class Issue(wiring.Component):
                 "release": Out(stream.Signature(RELEASE)),
                 "ring": Out(stream.Signature(DESCRIPTOR_LAYOUT)).array(rings),
                 "ring_status": Out(RingStatusSignature()).array(rings),
+                "copy": Out(stream.Signature(DESCRIPTOR_LAYOUT)).array(len(COPY_QUEUES)),
+                "copy_status": Out(RingStatusSignature()).array(len(COPY_QUEUES)),
                 "signal": In(stream.Signature(SEMAPHORE_UPDATE)),
                 "dma_status": In(EngineStatusSignature()),
                 "gpsimd_semaphore": In(SEMAPHORE_INDEX_BITS),
@@ -196,6 +200,18 @@ class Issue(wiring.Component):
                     connect(m, flipped(engine.status), parts.status[PARTED.index(_ENGINE_OF[q])])
         connect(m, flipped(self.dma_status), counters.status[Engine.DMA])
 
+        for n, q in enumerate(COPY_QUEUES):
+            m.submodules[f"copies_{q.name.lower()}"] = copies = Copies(cfg)
+            connect(m, flipped(self.copy_status[n]), copies.ring)
+            connect(m, queues[q].copy, flipped(self.copy[n]))
+            m.d.comb += [
+                copies.start.eq(run.start),
+                copies.takes.eq(self.copy[n].valid & self.copy[n].ready),
+                copies.sequence.eq(queues[q].status.issued[:SEQUENCE_BITS]),
+                control.copies[n].eq(copies.status),
+                run.copy_faults[n].eq(copies.status.cause != 0),
+            ]
+
         for r in rings:
             client = len(Queue) + r
             status = fetch.status[client]
@@ -212,7 +228,7 @@ class Issue(wiring.Component):
                 run.faults[client].eq((told.cause != 0) | (status.cause != 0)),
             ]
 
-        busy = Cat(told.busy for told in self.ring_status).any()
+        busy = Cat(told.busy for told in [*self.ring_status, *self.copy_status]).any()
         m.d.comb += run.quiet.eq(releases.settled & ~busy & fetch.idle & ~self.signal.valid)
         m.d.comb += [
             run.run.eq(control.run),

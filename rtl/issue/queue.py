@@ -7,9 +7,10 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from rtl.base.dispatch import SEQUENCE_BITS, EngineSignature, RetireSignature
 from rtl.base.dma_port import CAUSE_BITS, COUNT_BITS, RELEASE, SEMAPHORE_INDEX_BITS, SEMAPHORE_UPDATE
 from rtl.base.fault import fault
+from rtl.base.layouts import DESCRIPTOR_LAYOUT
 from rtl.base.trace import IssueSignature
 from rtl.contract.config import Config
-from rtl.contract.isa import OPCODE_QUEUE, Queue
+from rtl.contract.isa import COPY_QUEUES, OPCODE_QUEUE, Queue
 from rtl.issue.check import Check
 from rtl.issue.dispatch import Dispatch
 from rtl.issue.retire import Retire
@@ -34,7 +35,7 @@ QUEUE_STATUS = data.StructLayout(
 
 
 def has_engine(cfg: Config, queue: Queue) -> bool:
-    """Whether the queue has instructions of its own; the others take NOP and DMA_TRIGGER only."""
+    """Whether the queue has instructions of its own; the others take those of all queues only."""
     return queue in OPCODE_QUEUE.values() and (queue != Queue.GPSIMD or cfg.gpsimd.enabled)
 
 
@@ -42,8 +43,8 @@ class IssueQueue(wiring.Component):
     """Instructions come in as the sequencer shows them and leave as commands, releases, updates and records.
 
     `sent`: how many have come since `start`; `ended`: no more will. `drained`: all that came have been dispatched.
-    `engine` is there for queues that have
-    one. `index` and `value` look at semaphores; `update` changes them. `front` is the clock domain of the
+    `engine` is there for queues that have one, `copy` for those with DMA_COPY. `index` and `value` look at
+    semaphores; `update` changes them. `front` is the clock domain of the
     word in front and of its check; it must run in cycles with `wake`.
     """
 
@@ -52,9 +53,10 @@ class IssueQueue(wiring.Component):
         self.queue = Queue(queue)
         self.front = front
         # seen by proofs too
-        self.dispatch = Dispatch()
+        self.dispatch = Dispatch(copies=self.queue in COPY_QUEUES)
         self.retire = Retire(self.queue)
         engine = {"engine": Out(EngineSignature())} if has_engine(cfg, self.queue) else {}
+        copy = {"copy": Out(stream.Signature(DESCRIPTOR_LAYOUT))} if self.queue in COPY_QUEUES else {}
         super().__init__(
             {
                 "start": In(1),
@@ -69,6 +71,7 @@ class IssueQueue(wiring.Component):
                 "update": Out(stream.Signature(SEMAPHORE_UPDATE)),
                 "release": Out(stream.Signature(RELEASE)),
                 "refused": In(1),
+                **copy,
                 "retired": Out(RetireSignature()),
                 "issue": Out(IssueSignature()),
                 "status": Out(QUEUE_STATUS),
@@ -125,6 +128,8 @@ class IssueQueue(wiring.Component):
                 self.index[number].eq(dispatch.index[number]),
                 dispatch.value[number].eq(self.value[number]),
             ]
+        if self.queue in COPY_QUEUES:
+            connect(m, dispatch.copy, flipped(self.copy))
         if has_engine(self.cfg, self.queue):
             connect(m, dispatch.command, flipped(self.engine.command))
             m.d.comb += [

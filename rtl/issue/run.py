@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 from rtl.base.dma_port import COUNT_BITS, ROW_BYTES_BITS
 from rtl.base.fault import fault
 from rtl.contract.config import Config
-from rtl.contract.isa import Queue
+from rtl.contract.isa import COPY_QUEUES, Queue
 from rtl.contract.timing import WINDOWS
 from rtl.issue.counters import COUNTER_BITS
 from rtl.issue.fetch import fetch_clients
@@ -54,6 +54,7 @@ class Run(wiring.Component):
                 "queue_count": Out(COUNT_BITS).array(len(Queue)),
                 "finished": In(len(Queue)),
                 "faults": In(n),
+                "copy_faults": In(len(COPY_QUEUES)),
                 "quiet": In(1),  # nothing is on its way but what `finished` knows
                 "cycles": In(COUNTER_BITS),
                 "begins": In(len(WINDOWS)),
@@ -129,7 +130,7 @@ class Run(wiring.Component):
                     )
 
         # A count beyond 32 bits faults in fetch: its queue never finishes.
-        faulted = self.faults.any() & ~fault("the fault of a queue is forgotten by the run")
+        faulted = (self.faults.any() | self.copy_faults.any()) & ~fault("the fault of a queue is forgotten by the run")
         ended = self.finished.all() & (self.quiet | fault("done does not wait for the DMA"))
         with m.If(active & faulted):
             m.d.sync += self.fault.eq(1)

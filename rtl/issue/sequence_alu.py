@@ -12,7 +12,7 @@ __all__ = ["SequenceAlu"]
 
 class SequenceAlu(wiring.Component):
     """Combinational. `result` is what register d takes, `jumps` whether a branch is taken; `known` is 0 for a code that
-    is no operation. SEMAPHORE gives `semaphore`, LOAD `loaded`."""
+    is no operation; `within`: a is from 0 to b. SEMAPHORE gives `semaphore`, LOAD `loaded`."""
 
     def __init__(self):
         super().__init__(
@@ -26,6 +26,7 @@ class SequenceAlu(wiring.Component):
                 "jumps": Out(1),
                 "branch": Out(1),
                 "known": Out(1),
+                "within": Out(1),
             }
         )
 
@@ -37,6 +38,7 @@ class SequenceAlu(wiring.Component):
             equal.eq(a == b),
             less.eq(Mux(fault("registers are compared as unsigned"), self.a < self.b, a < b)),
             self.known.eq(1),
+            self.within.eq(~a[-1] & (less | equal)),
         ]
         results = {
             SeqOp.ADD: a + b,
@@ -52,6 +54,7 @@ class SequenceAlu(wiring.Component):
             SeqOp.LESS: less,
             SeqOp.SEMAPHORE: self.semaphore,
             SeqOp.LOAD: self.loaded,
+            SeqOp.BOUND: self.a,
         }
         taken = {
             SeqOp.BRANCH_EQUAL: equal,

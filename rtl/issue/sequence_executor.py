@@ -161,3 +161,5 @@ class SequenceExecutor(wiring.Component):
                 m.d.comb += self.cause.eq(Cause.OUT_OF_RANGE)
             with m.Elif(loads & self.peek_failed):
                 m.d.comb += self.cause.eq(Cause.BUS_ERROR)
+            with m.Elif((step.op == SeqOp.BOUND) & ~alu.within & ~fault("a size may be above its maximum")):
+                m.d.comb += self.cause.eq(Cause.BAD_SIZE)

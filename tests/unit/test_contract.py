@@ -110,7 +110,7 @@ def test_words_refuse_what_does_not_fit() -> None:
 
 def test_codes_stay() -> None:
     assert {o.name: o.value for o in Opcode} == {
-        "NOP": 0, "DMA_TRIGGER": 1, "LOAD_STATIONARY": 16, "MULTIPLY_MOVING": 17, "TENSOR_TRANSPOSE": 18,
+        "NOP": 0, "DMA_TRIGGER": 1, "DMA_COPY": 3, "LOAD_STATIONARY": 16, "MULTIPLY_MOVING": 17, "TENSOR_TRANSPOSE": 18,
         "TENSOR_COPY": 32, "TENSOR_TENSOR": 33,
         "TENSOR_SCALAR": 34, "SCALAR_TENSOR_TENSOR": 35, "TENSOR_REDUCE": 36, "TENSOR_SCAN": 37,
         "SELECT": 38, "COPY_PREDICATED": 39, "RANGE_SELECT": 40, "BN_STATS": 41, "BN_AGGR": 42, "RECIPROCAL": 43,
@@ -123,6 +123,7 @@ def test_codes_stay() -> None:
         "OUT_OF_RANGE", "BAD_RING", "NO_ROUTE", "BAD_DESCRIPTOR", "BUS_ERROR", "BAD_SEMAPHORE",
         "BAD_OPERATOR", "NOT_LOADED", "BANK_CONFLICT", "LOAD_PENDING", "TAGS",
         "GP_TRAP", "GP_WATCHDOG", "GP_EXIT", "GP_NO_IMAGE", "GP_CORES", "GP_DMA", "BAD_SEQUENCE", "ENDLESS_LOOP",
+        "BAD_SIZE",
     ]  # fmt: skip
     assert [s.name for s in Space] == ["HBM", "SBUF", "PSUM", "SEMAPHORES", "GPSIMD", "CONTROL"]
     assert (Control.QUEUE, Control.RING, Control.ENGINE, Control.SEMAPHORE) == (0x1000, 0x2000, 0x4000, 0x6000)

@@ -18,6 +18,7 @@ from rtl.contract.sequence import (
     SEQUENCE,
     WRAPPING,
     SeqOp,
+    filled_place,
 )
 
 __all__ = [
@@ -45,7 +46,8 @@ DATA = 32
 EDGES = (0, 1, -1, 2, 31, 32, (1 << 31) - 1, -(1 << 31), 0x5555_5555)
 _COMPUTING = tuple(op for op in SeqOp if 0 < op < SeqOp.SEMAPHORE)
 _HALVES = [code for code, (name, _) in enumerate(FILLED) if name.startswith("imm")]
-_WIDTHS = {f.name: (INSTRUCTION.offset(f.name), f) for f in INSTRUCTION}
+_PLACES = [(0, 0, False)] + [filled_place(name, from_bit) for name, from_bit in FILLED[1:]]
+_FARTHEST = 1 << 31
 
 
 def plain(rng: np.random.Generator) -> int:
@@ -57,7 +59,7 @@ def plain(rng: np.random.Generator) -> int:
 
 def revealing(rng: np.random.Generator, registers: Sequence[int]) -> int:
     """A word in which up to FILLS registers are seen as they are: halves of immediates that were 0."""
-    word = plain(rng) & (1 << _WIDTHS["imm0"][0]) - 1
+    word = plain(rng) & (1 << INSTRUCTION.offset("imm0")) - 1
     codes = rng.permutation(_HALVES)
     return with_fills(word, [(int(code), register) for code, register in zip(codes, registers)])
 
@@ -126,6 +128,12 @@ def _operations(rng: np.random.Generator, count: int, semaphores: int, hit: Call
                 found.append(operation(SeqOp.LOAD, d, a, None, int(rng.integers(1 << 18))))
                 hit("LOAD")
             continue
+        if rng.random() < 0.05 and len(found) + 2 <= count:
+            most = int(rng.choice((0, 1, 0xFF, _FARTHEST - 1)))
+            found.append(operation(SeqOp.AND, a, a, None, most))
+            found.append(operation(SeqOp.BOUND, d, a, None, most))
+            hit("BOUND")
+            continue
         op = SeqOp(int(rng.choice(_COMPUTING)))
         b_register = None if rng.random() < 0.4 else b
         found.append(operation(op, d, a, b_register, 0 if b_register is not None else _some(rng)))
@@ -183,21 +191,23 @@ def _filled(
     word, fills, sets = make.kind.plain(rng) if shows is None else shows, [], []
     codes = make.kind.codes
     count = int(rng.integers(1, min(FILLS, len(codes)) + 1))
-    for n, code in enumerate(rng.choice(codes, count, replace=False).tolist()):
+    for n, code in enumerate(_apart(rng.permutation(codes).tolist(), count)):
         name, from_bit = FILLED[code]
-        at, f = _WIDTHS[name]
-        width = min(f.width, 32)
-        old = word >> at + from_bit & (1 << width) - 1
-        old -= (old >> width - 1 & f.signed) << width
-        low, high = f.bounds if name not in WRAPPING else (-(1 << 31), (1 << 31) - 1)
+        at, width, is_signed = _PLACES[code]
+        mask = (1 << width) - 1
+        old = word >> at & mask
+        old -= (old >> width - 1 & is_signed) << width
+        least = -(1 << width - 1) if is_signed else 0
+        low, high = (least, least + mask) if name not in WRAPPING else (-_FARTHEST, _FARTHEST - 1)
+        if width >= 32 and name not in WRAPPING:  # what a register reaches from what is there
+            low, high = max(low, old - _FARTHEST + 1), min(high, old + _FARTHEST - 1)
         want = int(rng.choice((low, high))) if rng.random() < 0.3 else int(rng.integers(low, high + 1))
         value = want - old if name not in WRAPPING else want
         if shows is not None:  # the field is what it has to be less what the register adds
             value = old - want if name not in WRAPPING else want
             rest = want if name not in WRAPPING else old - want
-            mask = (1 << width) - 1
-            word = word & ~(mask << at + from_bit) | (rest & mask) << at + from_bit
-        if not fits and n == 0 and name not in WRAPPING:
+            word = word & ~(mask << at) | (rest & mask) << at
+        if not fits and n == 0 and name not in WRAPPING and width < 32:
             value = int(rng.choice((low - 1 - old, high + 1 - old)))
         if data is not None and loads:
             sets.append(operation(SeqOp.LOAD, n, ZERO, None, data.place(value)))
@@ -207,6 +217,16 @@ def _filled(
         hit(f"fill {name}{f' from {from_bit}' if name.startswith('imm') else ''}")
     make.add(*sets, fence=loads)
     make.words.append(with_fills(word, [fills[n] for n in rng.permutation(len(fills))]))
+
+
+def _apart(codes: Sequence[int], count: int) -> list[int]:
+    """The first `count` of these fields that do not overlap."""
+    found: list[int] = []
+    for code in codes:
+        at, width, _ = _PLACES[code]
+        if len(found) < count and all(a >= at + width or a + w <= at for a, w, _ in (_PLACES[c] for c in found)):
+            found.append(code)
+    return found
 
 
 def random_program(

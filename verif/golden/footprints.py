@@ -145,7 +145,7 @@ def _results(f: Mapping[str, int], queue: Queue, partitions: int) -> Iterator[Ac
 def instruction_footprint(f: Mapping[str, int], queue: Queue, partitions: int) -> Footprint:
     """Of a decoded instruction that issue has accepted. `partitions`: of SBUF."""
     opcode = Opcode(f["opcode"])
-    if opcode in (Opcode.NOP, Opcode.DMA_TRIGGER):
+    if opcode in (Opcode.NOP, Opcode.DMA_TRIGGER, Opcode.DMA_COPY):
         return Footprint((), ())
     reads = tuple(_sources(f, queue, partitions))
     if opcode == Opcode.LOAD_STATIONARY:

@@ -119,6 +119,8 @@ def _operands(f: Fields) -> tuple[str, ...]:
 
 def _here(opcode: Opcode, queue: int, cfg: Config) -> bool:
     """Whether the queue executes the opcode."""
+    if opcode == Opcode.DMA_COPY:
+        return queue in (Queue.SCALAR, Queue.SYNC)
     if opcode < 16:
         return True
     if opcode >= 96:
@@ -135,7 +137,7 @@ def _reserved(f: Fields, cfg: Config) -> bool:
     patterns = ("src0", "src1", "dst")
     if opcode == Opcode.GP_RUN:  # its patterns are looked at by the program that runs
         zero += [f"{name}_reserved" for name in patterns]
-    else:
+    elif opcode != Opcode.DMA_COPY:  # its patterns are bits of a descriptor, which the DMA looks at
         zero += [f"{name}_reserved" for name in operands]
         zero += [f"{n}_{x}" for n in patterns if n not in operands for x in _PATTERN_FIELDS]
     if opcode == Opcode.EXP and f["reduce"] != _LOAD_REDUCE:
@@ -150,7 +152,7 @@ def _reserved(f: Fields, cfg: Config) -> bool:
 def _immediate(f: Fields, number: int, cfg: Config) -> bool:
     """Whether an immediate may hold what it holds."""
     opcode, value = f["opcode"], f[f"imm{number}"]
-    if opcode == Opcode.DMA_TRIGGER:
+    if opcode in (Opcode.DMA_TRIGGER, Opcode.DMA_COPY):
         return number < 2 or value == 0
     if opcode in (Opcode.LOAD_STATIONARY, Opcode.MULTIPLY_MOVING):
         if number == 2:

@@ -14,6 +14,7 @@ import numpy as np
 
 from rtl.contract.config import Config
 from rtl.contract.isa import (
+    COPY_AT,
     Cause,
     Opcode,
     Queue,
@@ -89,6 +90,7 @@ class GoldenMachine:
         self.rings = [Line(f"ring {i}", words(self.hbm, *r), False) for i, r in enumerate(image.rings)]
         self.rings += [Line(f"ring {i}", [], False) for i in range(len(self.rings), cfg.dma.rings)]
         self.released = [0] * len(self.rings)
+        self.own_rings = {q: Line(f"{q.name.lower()} copies", [], False) for q in (Queue.SCALAR, Queue.SYNC)}
 
     def _queue(self, queue: Queue, program: list[int]) -> Line:
         def load(number: int) -> int | Cause:
@@ -162,14 +164,14 @@ class GoldenMachine:
     def work(self) -> list[Callable[[], None]]:
         """What queues and rings may do next. Without a seed: one event, oldest work first."""
         events: list[Callable[[], None]] = []
-        for line in (*self.queues, *self.rings, self.cluster.copies.line):
+        for line in (*self.queues, *self.rings, *self.own_rings.values(), self.cluster.copies.line):
             events += self._progress(line)
             if events and self.rng is None:
                 return events
         for queue in Queue:
             line = self.queues[queue]
             ready = not line.halted and len(line.flight) < IN_FLIGHT and line.next_shown() is not None
-            if ready and (self._refused(line, queue) or self._may_issue(line)):
+            if ready and (self._refused(line, queue) or (self._may_issue(line) and self._has_ring(line, queue))):
                 events.append(lambda queue=queue: self._issue(queue))
                 if self.rng is None:
                     return events
@@ -222,7 +224,8 @@ class GoldenMachine:
             line.halted = True
             self.faults = [fault for fault in self.faults if fault.queue != line.name]
             cause, address = item.failed.cause, item.failed.address
-            self.faults.append(Fault(queue=line.name, sequence=line.done, cause=cause, address=address))
+            number = item.sequence if line in self.own_rings.values() else line.done
+            self.faults.append(Fault(queue=line.name, sequence=number, cause=cause, address=address))
             return
         line.done += 1
         if item.signal is not None:
@@ -254,9 +257,14 @@ class GoldenMachine:
                 return False
         return True
 
-    def _halt(self, line: Line, cause: Cause, address: int) -> None:
+    def _has_ring(self, line: Line, queue: Queue) -> bool:
+        """A DMA_COPY is taken unless one before it has failed."""
+        return line.next_instruction()["opcode"] != Opcode.DMA_COPY or not self.own_rings[queue].halted
+
+    def _halt(self, line: Line, cause: Cause, address: int, sequence: int | None = None) -> None:
         line.halted = True
-        self.faults.append(Fault(queue=line.name, sequence=line.issued, cause=cause, address=address))
+        number = line.issued if sequence is None else sequence
+        self.faults.append(Fault(queue=line.name, sequence=number, cause=cause, address=address))
 
     def _issue(self, queue: Queue) -> None:
         line = self.queues[queue]
@@ -274,6 +282,9 @@ class GoldenMachine:
         if queue == Queue.TENSOR:
             self.weights.issue(f)
         read, commit = self.action(f, queue)
+        if f["opcode"] == Opcode.DMA_COPY:
+            descriptor, sequence = word >> COPY_AT, line.issued
+            commit = lambda _: self._copy(queue, descriptor, sequence)  # noqa: E731
         item = Item(read, commit, signal if f["update"] else None, word=word, queue=queue, sequence=line.issued)
         if f["opcode"] == Opcode.GP_RUN:
             run = self.cluster.run(word)
@@ -290,7 +301,7 @@ class GoldenMachine:
     def action(self, f: Mapping[str, int], queue: Queue) -> tuple[Callable[[], Any], Callable[[Any], None]]:
         """What an instruction reads and what it then stores."""
         opcode = Opcode(f["opcode"])
-        if opcode == Opcode.NOP:
+        if opcode in (Opcode.NOP, Opcode.DMA_COPY):
             return (lambda: None), (lambda _: None)
         if opcode == Opcode.DMA_TRIGGER:
             return (lambda: None), (lambda _: self._release(f["imm0"], f["imm1"]))
@@ -299,6 +310,18 @@ class GoldenMachine:
 
     def _release(self, ring: int, count: int) -> None:
         self.released[ring] += count
+
+    def _copy(self, queue: Queue, word: int, sequence: int) -> None:
+        """A descriptor for the ring of the queue, from its instruction `sequence`."""
+        line = self.own_rings[queue]
+        if line.halted:
+            return
+        cause, address, item = self.copies.start(self, word)
+        if item is None:
+            self._halt(line, cause, address, sequence)
+            return
+        item.word, item.sequence = word, sequence
+        line.flight.append(item)
 
     def _start(self, index: int) -> None:
         line = self.rings[index]

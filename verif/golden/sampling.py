@@ -109,9 +109,10 @@ class SampledMachine(GoldenMachine):
         step = _Step(item.queue, item.word, item.sequence)
         if item.queue is not None:
             f = step.fields()
-            if f["opcode"] == Opcode.DMA_TRIGGER and not self._whole:
+            local = f["opcode"] in (Opcode.DMA_TRIGGER, Opcode.DMA_COPY, Opcode.NOP)
+            if local and not self._whole:
                 item.commit(None)
-            if f["opcode"] in (Opcode.DMA_TRIGGER, Opcode.NOP):
+            if local:
                 return
             if item.queue == Queue.TENSOR:
                 step = _Step(item.queue, item.word, item.sequence, self._ways.needs(len(self._order), f))

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from rtl.contract.isa import INSTRUCTION, Cause
+from rtl.contract.isa import Cause
 from rtl.contract.sequence import (
     FILL,
     FILL_AT,
@@ -17,11 +17,10 @@ from rtl.contract.sequence import (
     SEQUENCE_HEADER,
     WRAPPING,
     SeqOp,
+    filled_place,
 )
 
 __all__ = ["Sequencer", "Shown"]
-
-_WIDTHS = {field.name: (INSTRUCTION.offset(field.name), field.width, field.signed) for field in INSTRUCTION}
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +121,10 @@ class Sequencer:
             if isinstance(found, Cause):
                 raise _RefusedError(found)
             return _signed(found)
+        if op is SeqOp.BOUND:
+            if not 0 <= a <= b:
+                raise _RefusedError(Cause.BAD_SIZE)
+            return a
         by = b % 32
         return _signed(
             {
@@ -153,8 +156,7 @@ class Sequencer:
 
     @staticmethod
     def _added(word: int, name: str, from_bit: int, value: int) -> int:
-        at, width, signed = _WIDTHS[name]
-        at, width = at + from_bit, min(width, 32)
+        at, width, signed = filled_place(name, from_bit)
         mask = (1 << width) - 1
         total = word >> at & mask
         if signed and total >> width - 1:

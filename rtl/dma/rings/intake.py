@@ -19,8 +19,8 @@ def candidate_layout(cfg: Config) -> data.StructLayout:
 
 
 class Intake(wiring.Component):
-    """Takes released descriptors only, ring by ring in turn, each ring in its order. What comes in the ring of GPSIMD
-    cores counts as released.
+    """Takes released descriptors only, ring by ring in turn, each ring in its order. What comes in a ring behind
+    dma.rings counts as released.
 
     `parked`: a class with a job that waits for its row context takes no further one; rings whose next descriptor is of
     another class go on.
@@ -78,7 +78,7 @@ class Intake(wiring.Component):
                     self.candidate.payload.word.eq(ring.payload),
                     self.candidate.payload.slot.eq(r * self.cfg.dma.ring_depth + self.tail[r]),
                 ]
-            if r == self.cfg.dma.rings:
+            if r >= self.cfg.dma.rings:
                 m.d.comb += self.waiting[r].eq(ring.valid & ~self.stop[r])
                 continue
             pending = Signal(COUNT_BITS, name=f"pending{r}")

@@ -6,10 +6,11 @@ import cocotb
 import numpy as np
 
 from rtl.base.dma_port import RELEASE, ROW_BYTES_BITS
+from rtl.contract.isa import COPY_QUEUES, Queue
 from rtl.contract.timing import PARTS, STALLS, Engine
 from verif.agents.bench import Bench
 from verif.agents.opened import opened
-from verif.benches.issue.programs import Node
+from verif.benches.issue.programs import Node, Program
 
 __all__ = ["DmaActor", "EngineActor"]
 
@@ -120,35 +121,40 @@ class EngineActor:
 
 
 class DmaActor:
-    """The DMA: runs what is released, in ring order, signals, then counts it as completed."""
+    """The DMA: runs what is released, in ring order, signals, then counts it as completed. Behind the rings of HBM come
+    those of the queues with DMA_COPY, where all that comes is released."""
 
-    def __init__(self, bench: Bench, rings: list[list[Node]], words: list[list[int]], slow: int):
+    def __init__(self, bench: Bench, program: Program, slow: int):
         dut = bench.dut
         self.dut = dut
         self.edge = bench.edge
         self.rng: np.random.Generator = np.random.default_rng(int(bench.rng.integers(1 << 32)))
-        self.rings = rings
-        self.words = words
+        self.in_hbm = bench.cfg.dma.rings
+        self.rings = [*program.rings, *(program.own.get(q, []) for q in COPY_QUEUES)]
+        self.words = [program.words(len(Queue) + r) for r in range(self.in_hbm)]
+        self.words += [program.own_words(q) for q in COPY_QUEUES]
         self.slow = slow
+        rings = [f"{r}" for r in range(self.in_hbm)]
+        own = [f"{n}" for n in range(len(COPY_QUEUES))]
+        streams = [f"ring__{r}" for r in rings] + [f"copy__{n}" for n in own]
+        tells = [f"ring_status__{r}" for r in rings] + [f"copy_status__{n}" for n in own]
         self.counted: dict[int, int] = {}
         self.told = {
-            p: [getattr(dut, f"ring_status__{r}__{p}") for r in range(len(rings))]
+            p: [getattr(dut, f"{name}__{p}") for name in tells]
             for p in ("completed", "busy", "cause", "sequence", "address")
         }
         for signals in self.told.values():
             for signal in signals:
                 signal.value = 0
-        self.stream = {
-            p: [getattr(dut, f"ring__{r}__{p}") for r in range(len(rings))] for p in ("payload", "valid", "ready")
-        }
-        for r in range(len(rings)):
-            self.stream["ready"][r].value = 0
+        self.stream = {p: [getattr(dut, f"{name}__{p}") for name in streams] for p in ("payload", "valid", "ready")}
+        for ready in self.stream["ready"]:
+            ready.value = 0
         dut.release__ready.value = 0
         dut.signal__valid.value = 0
         dut.dma_status__holds.value = 0
         dut.dma_status__state.value = 0
         dut.dma_status__draining.value = 0
-        self.released = [0] * len(rings)
+        self.released = [0] * len(streams)
         self.read_bytes = 0
         self.written_bytes = 0
         self.now = 0
@@ -187,6 +193,7 @@ class DmaActor:
                     until = max(last, self.now) + int(self.rng.integers(1, self.slow))
                     moving[r].append((self.rings[r][taken[r]], until))
                     taken[r] += 1
+                    self.released[r] += r >= self.in_hbm
                     ready[r] = False
             if asked is not None and dut.signal__ready.value == 1:
                 asked[1].ended = self.now
@@ -214,7 +221,8 @@ class DmaActor:
                 busy |= open_
                 self.told["completed"][r].value = pulses[r]
                 self.told["busy"][r].value = int(open_ > 0)
-                ready[r] = taken[r] < self.released[r] and bool(self.rng.random() < 0.6)
+                released = taken[r] < self.released[r] or r >= self.in_hbm
+                ready[r] = released and bool(self.rng.random() < 0.6)
                 self.stream["ready"][r].value = int(ready[r])
             state = int(self.rng.integers(0, _HOLD + len(STALLS[Engine.DMA]) - 1))
             state = 0 if state == 1 else state

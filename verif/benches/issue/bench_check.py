@@ -7,7 +7,7 @@ import numpy as np
 
 from rtl.base.dma_port import CAUSE_BITS
 from rtl.contract.config import load
-from rtl.contract.isa import INSTRUCTION, PATTERN, Cause, Function, Opcode, Queue
+from rtl.contract.isa import COPY_QUEUES, INSTRUCTION, PATTERN, Cause, Function, Opcode, Queue
 from rtl.contract.kinds import Kind
 from rtl.contract.sparsity import PATTERNS
 from verif.agents.bench import manifest
@@ -144,7 +144,14 @@ async def refuses_what_breaks_one_rule(dut: Any) -> None:
     for ring in (0, bench.cfg.dma.rings - 1, bench.cfg.dma.rings, 16, 1 << 63):
         for count in (0, 1, (1 << 32) - 1, 1 << 32, 1 << 63):
             bench.add({"opcode": 1, "imm0": ring, "imm1": count})
-    for opcode in (2, 15, 16, 17, 18, 31, 32, 33, 52, 63, 64, 65, 66, 95, 96, 97, 98, 99, 255):
+    for _ in range(20):
+        copy = legal(bench.rng, bench.cfg, bench.queue, Opcode.DMA_COPY)
+        assert (bench.add(copy) == Cause.NONE) == (bench.queue in COPY_QUEUES)
+        for bit in bench.rng.integers(64, size=4).tolist():
+            assert bench.add(copy | {"imm2": 1 << bit}) == Cause.ILLEGAL_OPCODE
+        for name in ("flags", "kind", "tile", "accumulate", "header_pad", "header_reserved"):
+            assert bench.add(copy | {name: 1}) == Cause.ILLEGAL_OPCODE
+    for opcode in (2, 3, 15, 16, 17, 18, 31, 32, 33, 52, 63, 64, 65, 66, 95, 96, 97, 98, 99, 255):
         bench.add({"opcode": opcode})
     await bench.finish()
 

@@ -6,14 +6,15 @@ import cocotb
 from cocotb.triggers import First
 
 from rtl.base.dma_port import ENDPOINT_STATUS
-from rtl.contract.isa import Cause
+from rtl.contract.isa import COPY_QUEUES, Cause, Opcode
 from rtl.contract.memmap import Control, EndpointRegister, QueueRegister, RingRegister
 from rtl.contract.sequence import SEQUENCE
 from rtl.contract.timing import STALLS, Engine
 from verif.agents.stall import randomly
 from verif.bench import Run, noticed_by
-from verif.benches.issue.issue_driver import COVERAGE, RING_FAULT, IssueBench
+from verif.benches.issue.issue_driver import COVERAGE, OF_COPIES, RING_FAULT, IssueBench
 from verif.benches.issue.programs import Node, Program, random_program
+from verif.benches.issue.words import legal
 
 _FAULTS = (
     *noticed_by(
@@ -37,6 +38,10 @@ _PLANTED = (
     *noticed_by(
         "registers_keep_their_place",
         "counters of the endpoint stand in each other's place",
+    ),
+    *noticed_by(
+        "a_copy_that_fails_names_its_instruction/number=0",
+        "a copy that failed is told by its number in the ring",
     ),
     *noticed_by(
         "a_fault_halts_its_queue_alone/queue=0",
@@ -218,6 +223,53 @@ async def faults_of_rings_are_seen(dut: Any) -> None:
         for port in told.values():
             port.value = 0
     COVERAGE.hit("dma_fault")
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+@cocotb.parametrize(number=list(range(len(COPY_QUEUES))))
+async def a_copy_that_fails_names_its_instruction(dut: Any, number: int) -> None:
+    """Some copies complete, then one fails: its record has the ticket of its DMA_COPY; the queue itself goes on."""
+    bench = IssueBench(dut)
+    await bench.start()
+    queue, depth = COPY_QUEUES[number], bench.cfg.dma.ring_depth
+    told = {
+        n: getattr(dut, f"copy_status__{number}__{n}") for n in ("completed", "busy", "cause", "sequence", "address")
+    }
+    stream = {n: getattr(dut, f"copy__{number}__{n}") for n in ("valid", "ready")}
+    for _ in range(4):
+        opcodes = [Opcode.DMA_COPY if bench.rng.random() < 0.4 else Opcode.NOP for _ in range(60)]
+        nodes = [Node(queue, n, legal(bench.rng, bench.cfg, queue, o)) for n, o in enumerate(opcodes)]
+        copies = [n for n, o in enumerate(opcodes) if o == Opcode.DMA_COPY]
+        good = int(bench.rng.integers(len(copies)))
+        queues: list[list[Node]] = [nodes if q == queue else [] for q in range(5)]
+        await bench.run(Program([], queues, [[]] * bench.cfg.dma.rings, {}))
+        assert bench.dma is not None
+        bench.dma.task.cancel()
+        taken = completed = 0
+        while taken < len(copies) and not (completed == good and taken > good and bench.rng.random() < 0.05):
+            room = taken - completed < depth
+            ends = completed < min(taken, good) and bench.rng.random() < 0.3
+            stream["ready"].value, told["completed"].value = int(room), int(ends)
+            await bench.edge
+            taken += room and stream["valid"].value == 1
+            completed += ends
+            if completed == good and taken == good + depth:
+                break
+        stream["ready"].value = told["completed"].value = 0
+        address = int.from_bytes(bench.rng.bytes(8), "little")
+        told["cause"].value, told["sequence"].value, told["address"].value = int(Cause.BUS_ERROR), completed, address
+        await bench.until("fault")
+        await bench.quiet()
+        registers = [Control.QUEUE + queue * 0x100 + o for o in OF_COPIES]
+        fault = Cause.BUS_ERROR | copies[good] << 16
+        assert await bench.host.read_all(registers) == [taken, good, fault, address]
+        assert await bench.host.read(Control.QUEUE + queue * 0x100 + QueueRegister.FAULT) == 0
+        assert await bench.host.read(Control.STATUS) == 2
+        assert len(bench.records[queue]) == (len(opcodes) if taken == len(copies) else copies[taken])
+        for port in told.values():
+            port.value = 0
+        await bench.reset()
+    COVERAGE.hit("copy_fault")
 
 
 async def _port(dut: Any, registers: list[int]) -> None:

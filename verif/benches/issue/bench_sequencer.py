@@ -19,6 +19,7 @@ from rtl.contract.sequence import (
     OPERATIONS_AT,
     REGISTERS,
     SeqOp,
+    filled_place,
 )
 from verif.agents.stall import STYLES, styled
 from verif.bench import Run, noticed_by
@@ -40,6 +41,7 @@ _PLANTED = (
     *noticed_by("operations_are_goldens", "registers are compared as unsigned", "zeros come in from the left"),
     "the value of a register is not signed",
     *noticed_by("a_field_takes_what_fits", "a sum that does not fit is cut"),
+    *noticed_by("a_size_is_within_its_bound", "a size may be above its maximum"),
     *noticed_by(
         "refuses_what_is_no_word",
         "an operation reaches what is not there",
@@ -179,8 +181,25 @@ async def a_field_takes_what_fits(dut: Any) -> None:
         for value in (-1, 0, 1, 0xFF, 0x100, 0xFFF, 0x1000, 0x7FFF, 0x8000, -0x8000, -0x8001, 0xFFFF, 0x1_0000,
                       0xFF_FFFF, 0x100_0000, (1 << 31) - 1, -(1 << 31)):  # fmt: skip
             turn = int(bench.rng.integers(FILLS))
-            word = with_fills(1, [(0, 0)] * turn + [(code, 5)])  # all of the field is 0
-            await bench.run([sequence(operation(SeqOp.ADD, 5, ZERO, None, value)), word])
+            at, width, is_signed = filled_place(*FILLED[code])
+            most = (1 << width - is_signed) - 1
+            for had in (0, most, most + 1 if is_signed else most - 1):
+                word = with_fills(1 | had << at, [(0, 0)] * turn + [(code, 5)])
+                await bench.run([sequence(operation(SeqOp.ADD, 5, ZERO, None, value)), word])
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def a_size_is_within_its_bound(dut: Any) -> None:
+    """Edges and random numbers against each other, by a register and by an immediate; what is refused shows no more."""
+    bench = SequencerBench(dut)
+    await bench.start()
+    numbers = [*EDGES, *bench.rng.integers(-(1 << 31), 1 << 31, 4).tolist()]
+    for a in numbers:
+        for b in numbers:
+            sets = (operation(SeqOp.ADD, 1, ZERO, None, a), operation(SeqOp.ADD, 2, ZERO, None, b))
+            for bound in (operation(SeqOp.BOUND, 3, 1, 2), operation(SeqOp.BOUND, 3, 1, None, b)):
+                want = await bench.run([sequence(*sets, bound), revealing(bench.rng, (1, 2, 3))])
+                assert want[-1].cause == (Cause.NONE if 0 <= a <= b else Cause.BAD_SIZE)
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")

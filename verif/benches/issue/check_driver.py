@@ -6,7 +6,7 @@ from typing import Any
 import cocotb
 
 from rtl.contract.formats import by_code
-from rtl.contract.isa import Cause, Opcode, Queue, Rounding, block
+from rtl.contract.isa import COPY_QUEUES, Cause, Opcode, Queue, Rounding, block
 from rtl.contract.kinds import Kind
 from rtl.contract.memmap import Space
 from rtl.contract.sparsity import PATTERNS
@@ -31,6 +31,7 @@ def _coverage() -> Coverage:
     queue = Queue(manifest().options["queue"])
     bins = ["NOP_BAD_SEMAPHORE", "NOP_ILLEGAL_OPCODE", "DMA_TRIGGER_BAD_RING", "no_such_opcode"]
     bins += [f"{Opcode(o).name}_NONE" for o in (0, 1, *opcodes_of(queue))]
+    bins += ["DMA_COPY_NONE", "DMA_COPY_ILLEGAL_OPCODE"] if queue in COPY_QUEUES else []
     for opcode in opcodes_of(queue):
         causes = ["ILLEGAL_OPCODE", "BAD_SEMAPHORE", *(_OF_OPERANDS if opcode != Opcode.GP_RUN else ())]
         causes += ["BAD_OPERATOR"] if opcode in _WITH_OPERATORS else []

@@ -17,19 +17,33 @@ from verif.benches.issue.programs import Node, Program
 from verif.checks.coverage import Coverage
 from verif.checks.sequence_programs import Data, scrambled
 
-__all__ = ["COVERAGE", "IssueBench", "RING_FAULT"]
+__all__ = ["COVERAGE", "OF_COPIES", "RING_FAULT", "IssueBench"]
 
 COVERAGE = Coverage(
     "issue",
     [f"stall_{e.name.lower()}_{s}" for e in (Engine.TENSOR, Engine.VECTOR) for s in STALLS[e]]
     + [f"retired_{o.name}" for o in RULES]
-    + ["descriptor_signal", "second_program", "empty_program", "ring_fault", "dma_fault", "trigger_beyond_ring"]
+    + [
+        "descriptor_signal",
+        "second_program",
+        "empty_program",
+        "ring_fault",
+        "dma_fault",
+        "copy_fault",
+        "trigger_beyond_ring",
+    ]
     + ["many_descriptors"]
     + ["stopped", "conflict", "endpoint", "scrambled"]
     + ["window_tensor", "window_vector", "long_rows"]
     + [f"parts_{e.name.lower()}_{s}" for e in PARTED for s in PARTS],
 )
 _WORD = 128
+OF_COPIES = (
+    QueueRegister.COPIES,
+    QueueRegister.COPIED,
+    QueueRegister.COPY_FAULT,
+    QueueRegister.COPY_FAULT_ADDRESS,
+)
 RING_FAULT = int(Cause.NO_ROUTE)
 
 
@@ -93,7 +107,7 @@ class IssueBench(Bench):
             EngineActor(self, engine, program.queues[engine.value], slow)
             for engine in (Engine.TENSOR, Engine.VECTOR, Engine.SCALAR, Engine.GPSIMD)
         ]
-        self.dma = DmaActor(self, program.rings, [program.words(5 + r) for r in range(self.cfg.dma.rings)], slow + 5)
+        self.dma = DmaActor(self, program, slow + 5)
 
     async def watch(self) -> None:
         """Retire records; refused ports."""
@@ -264,6 +278,9 @@ class IssueBench(Bench):
             count = len(self.program.queues[q])
             assert await self.host.read_all([base + o for o in offsets]) == [count, count, 0, 0]
             assert self.records[q] == [(n, 0) for n in range(count)]
+            own = [base + o for o in OF_COPIES]
+            copies = len(self.program.own.get(q, []))
+            assert await self.host.read_all(own) == [copies, copies, 0, 0]
         for r in range(self.cfg.dma.rings):
             base = Control.RING + r * 0x100
             offsets = (RingRegister.RELEASED, RingRegister.COMPLETED, RingRegister.FAULT, RingRegister.FAULT_ADDRESS)

@@ -5,13 +5,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from rtl.contract.config import Config
-from rtl.contract.isa import DESCRIPTOR, Opcode, Queue, Update, Wait
+from rtl.contract.isa import COPY_QUEUES, DESCRIPTOR, Opcode, Queue, Update, Wait
 from rtl.contract.memmap import Space, address
-from verif.benches.issue.words import Fields, legal, opcodes_of, pack
+from verif.benches.issue.words import Fields, copied, legal, opcodes_of, pack
 from verif.golden.groups import WeightKinds
 
 __all__ = ["Node", "Program", "random_program"]
 
+_OWN = 24  # semaphores of what the queues' own rings have done, from here on
 _FIRST_SET = 32  # semaphores below count what a queue or ring has done; from here each is set once
 
 
@@ -37,6 +38,11 @@ class Program:
     queues: list[list[Node]]
     rings: list[list[Node]]
     semaphores: dict[int, int]
+    own: dict[int, list[Node]] = field(default_factory=dict[int, list[Node]])  # of DMA_COPY, by queue
+
+    def own_words(self, queue: int) -> list[int]:
+        """Descriptors of a queue's own ring."""
+        return [DESCRIPTOR.pack(n.fields) for n in self.own.get(queue, [])]
 
     def words(self, client: int) -> list[int]:
         """HBM contents of a queue (0 to 4) or a ring (5 on)."""
@@ -61,6 +67,7 @@ def random_program(rng: np.random.Generator, cfg: Config, length: int) -> Progra
     """`length` instructions over all queues, and the descriptors that they trigger."""
     queues: list[list[Node]] = [[] for _ in Queue]
     rings: list[list[Node]] = [[] for _ in range(cfg.dma.rings)]
+    own: dict[int, list[Node]] = {q: [] for q in COPY_QUEUES}
     nodes: list[Node] = []
     producers: list[Node] = []
     counts: dict[int, int] = {}
@@ -84,10 +91,19 @@ def random_program(rng: np.random.Generator, cfg: Config, length: int) -> Progra
             node.signal = counter, int(Update.ADD), value, counts[counter]
         producers.append(node)
 
+    def moves(moved: Node, ring: list[Node], counter: int) -> None:
+        """A descriptor, with its signal, for a ring."""
+        signal(moved, counter)
+        if moved.signal is not None:
+            moved.fields["signal_address"] = address(Space.SEMAPHORES, moved.signal[0] * 4)
+            moved.fields |= dict(zip(("signal_update", "signal_value"), moved.signal[1:3], strict=True))
+        ring.append(moved)
+        nodes.append(moved)
+
     for _ in range(length):
         queue = int(rng.integers(len(Queue)))
         if not decks[queue]:
-            decks[queue] = [int(o) for o in rng.permutation([0, 1, *opcodes_of(queue)])]
+            decks[queue] = [int(o) for o in rng.permutation([0, 1, *[3] * (queue in COPY_QUEUES), *opcodes_of(queue)])]
         fields = legal(rng, cfg, queue, decks[queue].pop(), loaded, weights)
         weights.issue(fields)
         if fields["opcode"] == Opcode.LOAD_TABLE:
@@ -102,13 +118,11 @@ def random_program(rng: np.random.Generator, cfg: Config, length: int) -> Progra
         if fields["opcode"] == Opcode.DMA_TRIGGER:
             ring = fields["imm0"]
             for _ in range(fields["imm1"]):
-                moved = Node(ring, len(rings[ring]), {"row_bytes": 64, "count0": 1, "count1": 1, "count2": 1}, True)
-                moved.after.append(node)
-                moved.fields |= {"source": int(rng.integers(1 << 40))}
-                signal(moved, 8 + ring)
-                if moved.signal is not None:
-                    moved.fields["signal_address"] = address(Space.SEMAPHORES, moved.signal[0] * 4)
-                    moved.fields |= dict(zip(("signal_update", "signal_value"), moved.signal[1:3], strict=True))
-                rings[ring].append(moved)
-                nodes.append(moved)
-    return Program(nodes, queues, rings, counts)
+                few = {"row_bytes": 64, "count0": 1, "count1": 1, "count2": 1, "source": int(rng.integers(1 << 40))}
+                moves(Node(ring, len(rings[ring]), few, True, [node]), rings[ring], 8 + ring)
+        if fields["opcode"] == Opcode.DMA_COPY:
+            any_bits = int.from_bytes(rng.bytes(DESCRIPTOR.offset("signal_address") // 8), "little")
+            moved = Node(queue, len(own[queue]), DESCRIPTOR.unpack(any_bits), True, [node])
+            moves(moved, own[queue], _OWN + COPY_QUEUES.index(queue))
+            fields |= copied(DESCRIPTOR.pack(moved.fields))
+    return Program(nodes, queues, rings, counts, own)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from rtl.contract.config import Config
-from rtl.contract.isa import INSTRUCTION, Opcode, Queue, Rounding
+from rtl.contract.isa import COPY_AT, COPY_QUEUES, INSTRUCTION, Opcode, Queue, Rounding
 from rtl.contract.kinds import Kind
 from rtl.contract.memmap import Space
 from verif.benches.issue.elementwise import SCALAR_OPCODES, VECTOR_OPCODES, elementwise
@@ -20,7 +20,7 @@ from verif.golden.groups import (
     scaled,
 )
 
-__all__ = ["Fields", "legal", "opcodes_of", "pack", "spoiled"]
+__all__ = ["Fields", "copied", "legal", "opcodes_of", "pack", "spoiled"]
 
 _OPCODES = {
     Queue.TENSOR: (16, 17, 18),
@@ -29,6 +29,7 @@ _OPCODES = {
     Queue.GPSIMD: (96, 97, 98),
 }
 _UINT32 = 14
+_COPY_BITS = INSTRUCTION.offset("imm2") - COPY_AT
 _SPOIL_DTYPES = (0, 1, 2, 3, 4, 5, 7, 8, 9, 15)
 _TRIES = 300
 
@@ -36,6 +37,12 @@ _TRIES = 300
 def opcodes_of(queue: int) -> tuple[int, ...]:
     """Opcodes of the queue's engine."""
     return _OPCODES.get(Queue(queue), ())
+
+
+def copied(descriptor: int) -> Fields:
+    """Fields of a DMA_COPY that stand where its descriptor does."""
+    fields = INSTRUCTION.unpack(descriptor << COPY_AT)
+    return {f.name: fields[f.name] for f in INSTRUCTION if COPY_AT <= INSTRUCTION.offset(f.name) < COPY_AT + _COPY_BITS}
 
 
 def pack(fields: Fields) -> int:
@@ -60,10 +67,13 @@ def legal(
     what its loads left; if no MULTIPLY_MOVING is found that goes with them, it is a LOAD_STATIONARY, and while a load
     waits for a matmul it is one of these instead of a TENSOR_TRANSPOSE."""
     if opcode is None:
-        opcode = int(rng.choice([0, 1, *(opcodes_of(queue) or (0,)) * 3]))
+        local = [0, 1, *[3] * (queue in COPY_QUEUES)]
+        opcode = int(rng.choice([*local, *(opcodes_of(queue) or (0,)) * 3]))
     f: Fields = {"opcode": opcode}
     if opcode == Opcode.DMA_TRIGGER:
         f["imm0"], f["imm1"] = int(rng.integers(cfg.dma.rings)), int(rng.integers(1, 5))
+    if opcode == Opcode.DMA_COPY:
+        f |= copied(int.from_bytes(rng.bytes(_COPY_BITS // 8), "little"))
     if opcode < 16:
         return f
     if opcode >= 96:
@@ -157,7 +167,7 @@ def spoiled(
         name = operands[int(rng.integers(len(operands)))] if operands else ""
         if kind == 0:
             f["opcode"] = int(
-                rng.choice([0, 1, 2, 15, 16, 17, 18, 31, *range(32, 53), 64, 65, 66, *range(95, 100), 255])
+                rng.choice([0, 1, 2, 3, 15, 16, 17, 18, 31, *range(32, 53), 64, 65, 66, *range(95, 100), 255])
             )
         elif kind == 1:
             field = list(INSTRUCTION)[int(rng.integers(len(INSTRUCTION.fields)))]
