@@ -13,7 +13,7 @@ from rtl.base.engine_frame import EngineFrame
 from rtl.base.fault import fault
 from rtl.base.limits import limit_ports
 from rtl.base.packet import FOREIGN_BITS
-from rtl.base.trace import TraceSignature
+from rtl.base.trace import TraceSignature, of_rings
 from rtl.base.wake import Wake
 from rtl.contract.config import Config
 from rtl.contract.isa import COPY_QUEUES, Queue
@@ -181,8 +181,8 @@ class Core(wiring.Component):
         m.d.comb += [
             self.trace.running.eq(issue.running),
             self.trace.state.eq(issue.states),
-            self.trace.begin.eq(dma.begins),
-            self.trace.end.eq(dma.ends),
+            self.trace.begin.eq(of_rings(cfg, dma.begins)),
+            self.trace.end.eq(of_rings(cfg, dma.ends)),
             self.trace.movers.eq(dma.movers_busy),
             self.trace.refused.eq(issue.refused),
         ]

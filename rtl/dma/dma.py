@@ -6,13 +6,14 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from rtl.base.axi import FAST_ID, LINK_ID, AxiSignature
 from rtl.base.dispatch import EngineStatusSignature
-from rtl.base.dma_port import RELEASE, ROW_BYTES_BITS, SEMAPHORE_UPDATE, RingStatusSignature, ring_count
+from rtl.base.dma_port import RELEASE, ROW_BYTES_BITS, SEMAPHORE_UPDATE, RingStatusSignature, copy_ring, ring_count
 from rtl.base.fault import fault
 from rtl.base.layouts import DESCRIPTOR_LAYOUT
 from rtl.base.limits import limit_ports
 from rtl.base.memory_port import SbufMoverSignature
 from rtl.base.placed import Placed
 from rtl.contract.config import Config
+from rtl.contract.isa import COPY_QUEUES
 from rtl.contract.memmap import CoreId
 from rtl.dma.fabric.link import LINK_COUNTS, LINK_PORTS, Link
 from rtl.dma.join_link import join_link
@@ -27,6 +28,11 @@ from rtl.dma.rings.rows import RowGenerator
 from rtl.dma.status import Status
 
 __all__ = ["Dma"]
+
+
+def _traced(cfg: Config) -> list[int]:
+    """Rings of which a trace is told: those in HBM, then those of queues."""
+    return [*range(cfg.dma.rings), *(copy_ring(cfg, queue) for queue in COPY_QUEUES)]
 
 
 class Dma(wiring.Component):
@@ -58,8 +64,8 @@ class Dma(wiring.Component):
                 "mover": Out(SbufMoverSignature(cfg)).array(cfg.dma.engines),
                 **({"clear": In(1)} | LINK_PORTS | LINK_COUNTS if link else {}),
                 "status": Out(EngineStatusSignature()),
-                "begins": Out(cfg.dma.rings),
-                "ends": Out(cfg.dma.rings),
+                "begins": Out(len(_traced(cfg))),
+                "ends": Out(len(_traced(cfg))),
                 "movers_busy": Out(cfg.dma.engines),
                 "hbm_read_bytes": Out(ROW_BYTES_BITS),
                 "hbm_written_bytes": Out(ROW_BYTES_BITS),
@@ -84,11 +90,13 @@ class Dma(wiring.Component):
         for r in range(ring_count(cfg)):
             connect(m, flipped(self.ring[r]), intake.ring[r])
             connect(m, complete.ring_status[r], flipped(self.ring_status[r]))
-        for r in range(cfg.dma.rings):
+        for n, r in enumerate(_traced(cfg)):
             lost = fault("the end of a ring's descriptors is not told") if r == cfg.dma.rings - 1 else 0
-            m.d.comb += self.ends[r].eq(complete.ring_status[r].completed & ~lost)
+            m.d.comb += [
+                self.begins[n].eq(intake.opened[r]),
+                self.ends[n].eq(complete.ring_status[r].completed & ~lost),
+            ]
         m.d.comb += [
-            self.begins.eq(intake.opened[: cfg.dma.rings]),
             intake.start.eq(self.start),
             intake.stop.eq(complete.stop),
             intake.room.eq(complete.room),

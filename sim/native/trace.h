@@ -32,6 +32,7 @@ public:
     static constexpr unsigned ENGINES = 5;    // rtl.contract.timing.Engine
     static constexpr unsigned STATE_BITS = 4;
     static constexpr unsigned STATES = 1 << STATE_BITS;
+    static constexpr unsigned RINGS = 18;    // rtl.base.trace.RINGS_MAX, and those of queues
     static constexpr unsigned MASK_BITS = 16;    // of refused ports and of movers, at most
     static constexpr uint64_t BEATS_CYCLES = 256;
     static constexpr uint64_t COARSE_CYCLES = 4096;
@@ -43,8 +44,8 @@ public:
         state_ = pin<IData>(top, "trace__state");
         refused_ = pin<SData>(top, "trace__refused");
         movers_ = pin<SData>(top, "trace__movers");
-        begin_ = pin<SData>(top, "trace__begin");
-        end_ = pin<SData>(top, "trace__end");
+        begin_ = pin<IData>(top, "trace__begin");
+        end_ = pin<IData>(top, "trace__end");
         for (unsigned q = 0; q < QUEUES; q++) {
             const std::string name = "trace__issue__" + std::to_string(q) + "__";
             valid_[q] = pin<CData>(top, name + "valid");
@@ -68,7 +69,7 @@ public:
             if (*valid_[q]) add(cycle, *sequence_[q], ISSUE, q);
         }
         if (*begin_ | *end_) {
-            for (unsigned r = 0; r < MASK_BITS; r++) {
+            for (unsigned r = 0; r < RINGS; r++) {
                 if (*begin_ >> r & 1) add(cycle, 0, BEGIN, r);
                 if (*end_ >> r & 1) add(cycle, 0, END, r);
             }
@@ -130,8 +131,8 @@ private:
     const IData* state_;
     const SData* refused_;
     const SData* movers_;
-    const SData* begin_;
-    const SData* end_;
+    const IData* begin_;
+    const IData* end_;
     const CData* valid_[QUEUES];
     const SData* sequence_[QUEUES];
     uint32_t state_before_ = 0;

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator, Mapping
 import cocotb
 from cocotb.triggers import RisingEdge
 
-from rtl.base.dma_port import RELEASE, SEMAPHORE_UPDATE, ring_count
-from rtl.contract.isa import DESCRIPTOR, Cause
+from rtl.base.dma_port import RELEASE, SEMAPHORE_UPDATE, copy_ring, ring_count
+from rtl.contract.isa import COPY_QUEUES, DESCRIPTOR, Cause
 from rtl.contract.timing import STALLS, Engine
 from verif.agents.bench import Bench
 from verif.agents.opened import opened
@@ -51,7 +51,7 @@ class DmaHost:
         self._task = cocotb.start_soon(self._watch())
 
     def submit(self, ring: int, descriptors: list[Mapping[str, int]]) -> None:
-        """Give descriptors to a ring and release them, if it is not that of the GPSIMD cores."""
+        """Give descriptors to a ring and release them, if it needs that."""
         self.rings[ring].send(DESCRIPTOR.pack(d) for d in descriptors)
         if ring < self.bench.cfg.dma.rings:
             self.release(ring, len(descriptors))
@@ -119,7 +119,8 @@ class DmaHost:
         state = self.dut.status__state
         active, start, reset = self.dut.active, self.dut.start, self.dut.rst
         faults = [getattr(self.dut, f"ring_status__{r}__cause") for r in range(len(pulses))]
-        of_queues = (1 << self.bench.cfg.dma.rings) - 1
+        cfg = self.bench.cfg
+        traced = [*range(cfg.dma.rings), *(copy_ring(cfg, queue) for queue in COPY_QUEUES)]
         busy = [getattr(self.dut, f"ring_status__{r}__busy") for r in range(len(pulses))]
         under_way = [0] * len(pulses)  # descriptors that were taken and have not ended
         takes = [[getattr(self.dut, f"ring__{r}__{name}") for name in ("valid", "ready")] for r in range(len(pulses))]
@@ -129,8 +130,9 @@ class DmaHost:
             taken = sum(1 << r for r, pair in enumerate(takes) if all(pin.value == 1 for pin in pair))
             ended = sum(1 << r for r, pulse in enumerate(pulses) if pulse.value == 1)
             told = (int(self.dut.begins.value), int(self.dut.ends.value))
-            assert told[0] == taken & of_queues, "a trace is not told which ring's descriptor is taken"
-            assert told[1] == ended & of_queues, "a trace is not told which ring's descriptor has completed"
+            want = [sum((rings >> r & 1) << n for n, r in enumerate(traced)) for rings in (taken, ended)]
+            assert told[0] == want[0], "a trace is not told which ring's descriptor is taken"
+            assert told[1] == want[1], "a trace is not told which ring's descriptor has completed"
             if start.value == 1 or reset.value == 1:
                 under_way = [0] * len(pulses)
             for r, fault in enumerate(faults):
