@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from firmware.program import Descriptor, Instruction, Place
 from rtl.contract.access_pattern import AccessPattern
-from rtl.contract.isa import DESCRIPTOR, INSTRUCTION, Update, Wait
+from rtl.contract.isa import COPY_AT, DESCRIPTOR, INSTRUCTION, Update, Wait
 from rtl.contract.memmap import Space, address
 
 __all__ = ["Offsets", "descriptor_word", "instruction_word"]
@@ -49,9 +49,7 @@ def instruction_word(instruction: Instruction, offsets: Offsets | None = None) -
     """The 128 bytes of an instruction; `offsets` for places it names. ValueError names a field that does not fit."""
     values: dict[str, int] = {
         "opcode": instruction.opcode,
-        "update": Update.ADD,
-        "update_semaphore": instruction.update,
-        "update_value": 1,
+        **_update(instruction),
         **{name: int(getattr(instruction, name)) for name in _PLAIN},
         **_pattern("src0", instruction.src0),
         **_pattern("src1", instruction.src1),
@@ -66,7 +64,16 @@ def instruction_word(instruction: Instruction, offsets: Offsets | None = None) -
         values[f"wait{slot}"] = Wait.GE
         values[f"wait{slot}_semaphore"] = wait.semaphore
         values[f"wait{slot}_value"] = wait.value
-    return INSTRUCTION.pack(values).to_bytes(INSTRUCTION.bytes, "little")
+    word = INSTRUCTION.pack(values)
+    if instruction.descriptor is not None:
+        word |= int.from_bytes(descriptor_word(instruction.descriptor, offsets or {}), "little") << COPY_AT
+    return word.to_bytes(INSTRUCTION.bytes, "little")
+
+
+def _update(instruction: Instruction) -> dict[str, int]:
+    if not instruction.adds:
+        return {}
+    return {"update": Update.ADD, "update_semaphore": instruction.update, "update_value": instruction.adds}
 
 
 def descriptor_word(descriptor: Descriptor, offsets: Offsets) -> bytes:

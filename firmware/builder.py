@@ -68,6 +68,14 @@ class Builder(Protocol):
         """The same for an operand whose partitions have a rule of their own."""
         ...
 
+    def reserve_own_rings(self) -> None:
+        """The last semaphores count what queues copy directly."""
+        ...
+
+    def may_be_left_out(self) -> bool:
+        """Whether what is said now is in a block that a run may leave out."""
+        ...
+
     def columns_sent(self, count: int) -> None:
         """Count moving columns of the array, those of row groups at once as one."""
         ...

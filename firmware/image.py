@@ -1,14 +1,18 @@
 """The contents of HBM when a program starts: queues, rings and tensors, and where results will be."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from firmware.assemble import Offsets, descriptor_word, instruction_word
+from firmware.decisions.executed import executed_program, given_registers
+from firmware.decisions.numbers import Register
+from firmware.decisions.steps import Step
+from firmware.decisions.words import queue_words
 from firmware.loops.roll import roll
 from firmware.numbers import bits_dtype
-from firmware.program import Program
+from firmware.program import Instruction, Program
 from firmware.views import KernelError
 from rtl.contract.isa import INSTRUCTION_BYTES, Queue
 from rtl.contract.memmap import Space, core_place
@@ -16,6 +20,7 @@ from rtl.contract.memmap import Space, core_place
 __all__ = ["Image", "ImageError", "Region", "Segment", "build_image", "build_images"]
 
 ALIGNMENT_BYTES = 128
+REGISTER_BYTES = 4
 
 
 class ImageError(KernelError):
@@ -49,7 +54,8 @@ class Region:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Image:
     """What a device loads. `queues` and `rings` hold (HBM offset, words); rings by index. `instructions`: how many a
-    queue issues, which are more than its words where loops are rolled up."""
+    queue issues, which are more than its words where loops are rolled up; at most, if a run decides that by what it
+    computes. `registers`: where their numbers lie."""
 
     segments: tuple[Segment, ...]
     queues: Mapping[Queue, tuple[int, int]]
@@ -58,6 +64,7 @@ class Image:
     outputs: Mapping[str, Region]
     tensors: Mapping[str, Region]
     hbm_bytes: int  # one past the last byte in use
+    registers: Mapping[int, Region] = field(default_factory=dict[int, Region])
 
     def memory(self) -> np.ndarray:
         """All of it as one uint8 array of `hbm_bytes`; bytes that nobody set are 0xFF."""
@@ -81,6 +88,9 @@ class _Layout:
 def _queue_words(program: Program, queue: Queue, offsets: Offsets | None, rolled: bool) -> bytes:
     """The words of a queue, its loops rolled up or not."""
     words = [instruction_word(i, offsets) for i in program.queues.get(queue, [])]
+    steps = program.steps.get(queue)
+    if steps:
+        return _decided(steps, words, offsets or {}, program.core)
     loops = program.loops.get(queue) if rolled else None
     if not loops:
         return b"".join(words)
@@ -88,8 +98,36 @@ def _queue_words(program: Program, queue: Queue, offsets: Offsets | None, rolled
     return b"".join(word.to_bytes(INSTRUCTION_BYTES, "little") for word in fewer)
 
 
+def _decided(steps: list[Step], words: list[bytes], offsets: Offsets, core: int) -> bytes:
+    """Words of a queue whose runs decide what they execute."""
+
+    def encode(instruction: Instruction) -> int:
+        return int.from_bytes(instruction_word(instruction), "little")
+
+    def place(register: Register) -> int:
+        number = (offsets.get((core, register.tensor), 0) + register.offset) // REGISTER_BYTES
+        if number >= 1 << 31:
+            raise ImageError(f"tensor {register.tensor} lies beyond the first 8 GiB of HBM, which registers reach")
+        return number
+
+    made = queue_words(steps, [int.from_bytes(word, "little") for word in words], encode, place)
+    return b"".join(word.to_bytes(INSTRUCTION_BYTES, "little") for word in made)
+
+
 def _names_places(program: Program, queue: Queue) -> bool:
-    return any(i.place1 is not None or i.place2 is not None for i in program.queues.get(queue, []))
+    """Whether its words say where tensors lie."""
+    places = any(
+        i.place1 is not None or i.place2 is not None or i.descriptor is not None for i in program.queues.get(queue, [])
+    )
+    return places or bool(program.steps.get(queue))
+
+
+def _room(program: Program, queue: Queue) -> int:
+    """Bytes that its words take, wherever tensors are."""
+    count, steps = len(program.queues.get(queue, [])), program.steps.get(queue)
+    if steps:
+        count = len(queue_words(steps, [0] * count, lambda _: 0, lambda _: 0))
+    return count * INSTRUCTION_BYTES
 
 
 def _lay_out(program: Program, rolled: bool) -> _Layout:
@@ -103,7 +141,7 @@ def _lay_out(program: Program, rolled: bool) -> _Layout:
 
     # Addresses come behind the layout, and may decide what rolls: those queues have room for all words.
     words = {q: _queue_words(program, q, None, rolled) for q in Queue if not _names_places(program, q)}
-    queues = {q: take(len(words.get(q, b"")) or len(program.queues.get(q, [])) * INSTRUCTION_BYTES) for q in Queue}
+    queues = {q: take(len(words.get(q, b"")) or _room(program, q)) for q in Queue}
     rings = tuple((take(len(ring) * INSTRUCTION_BYTES), len(ring)) for ring in program.rings)
     tensors = {
         t.name: Region(
@@ -124,6 +162,11 @@ def _lay_out(program: Program, rolled: bool) -> _Layout:
     return _Layout(queues, words, rings, tensors, at)
 
 
+def _register(register: Register, layout: _Layout) -> Region:
+    at = layout.tensors[register.tensor].offset + register.offset
+    return Region(name=f"register {register.index}", space=Space.HBM, offset=at, shape=(1,), dtype="uint32")
+
+
 def _fill(program: Program, layout: _Layout, offsets: Offsets, rolled: bool) -> Image:
     segments: list[Segment] = []
 
@@ -132,8 +175,8 @@ def _fill(program: Program, layout: _Layout, offsets: Offsets, rolled: bool) -> 
         if len(array):
             segments.append(Segment(offset, array))
 
-    for ring in program.rings:
-        for place in (end for d in ring for end in (d.source, d.destination)):
+    for descriptor in program.copies():
+        for place in (descriptor.source, descriptor.destination):
             if place.tensor and (place.core, place.tensor) not in offsets:
                 raise ImageError(
                     f"program {program.name} copies tensor {place.tensor} of core {core_place(place.core)}, "
@@ -148,12 +191,15 @@ def _fill(program: Program, layout: _Layout, offsets: Offsets, rolled: bool) -> 
         if tensor.data is not None:
             place = layout.tensors[tensor.name].offset
             put(place, np.ascontiguousarray(tensor.data).view(np.uint8).reshape(-1))
+    given = given_registers(program)
+    known = program if given is None else executed_program(program, given)
     return Image(
         segments=tuple(segments),
         queues={queue: (base, len(words[queue]) // INSTRUCTION_BYTES) for queue, base in layout.queues.items()},
-        instructions={queue: len(program.queues.get(queue, [])) for queue in Queue},
+        instructions={queue: len(known.queues.get(queue, [])) for queue in Queue},
         rings=layout.rings,
         outputs={n: r for n, r in layout.tensors.items() if program.tensors[n].output},
+        registers={r.index: _register(r, layout) for r in program.registers},
         tensors=layout.tensors,
         hbm_bytes=layout.end,
     )

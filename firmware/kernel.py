@@ -21,7 +21,11 @@ from typing import Any
 import numpy as np
 
 from firmware.arguments import at_once, checked
-from firmware.engines.base import access, caller, need
+from firmware.decisions.numbers import Number, Register
+from firmware.decisions.regions import Regions
+from firmware.decisions.steps import steps_of
+from firmware.decisions.words import REGISTERS_MAX
+from firmware.engines.base import Engine, access, caller, need
 from firmware.engines.gpsimd_operators import GpsimdOperators
 from firmware.engines.scalar import ScalarEngine
 from firmware.engines.tensor import TensorEngine
@@ -38,11 +42,12 @@ from firmware.views import CopyView, HbmView, KernelError, MemoryFullError, Tile
 from rtl.contract.access_pattern import DIMENSIONS, AccessPattern, start_partition_rule
 from rtl.contract.config import Config
 from rtl.contract.formats import FORMATS
-from rtl.contract.isa import Opcode, Queue
+from rtl.contract.isa import COPY_QUEUES, Opcode, Queue
 from rtl.contract.memmap import Space, core_id, core_place
 
 __all__ = ["HbmView", "Kernel", "KernelError", "Tile", "TileView"]
 
+WORD_BYTES = 4  # of a register
 ALLOCATION_BYTES = 16  # what a DMA mover moves at once
 
 
@@ -58,7 +63,9 @@ class Kernel(Loops):
         except ValueError as error:
             raise KernelError(f"kernel {name} is for core {core}, but {error}") from None
         self._program = Program(name=name, config=cfg, core=self.core, queues={q: [] for q in Queue})
-        self._recorder = Recorder(Turns(self._program.queues))
+        self._regions = Regions(self._counts, self._keeps, self._forgets)
+        self._read: set[str] = set()  # tensors that registers come from
+        self._recorder = Recorder(Turns(self._program.queues), self._regions)
         self._program.loops = self._recorder.turns.found
         self._room = Room(cfg, self.core)
         self._program.tiles = self._room.tiles
@@ -149,6 +156,7 @@ class Kernel(Loops):
         add: str | None = None,
         after: Sequence[Completion] = (),
         signal: Semaphore | None = None,
+        direct: bool = False,
     ) -> Completion:
         """Copy `src` to `dst`: same shape and dtype. Stores to HBM and to other cores go by default over ring 1 and
         queue gpsimd, all else over ring 0 and queue sync, so that neither waits behind the other. A ring belongs
@@ -161,8 +169,18 @@ class Kernel(Loops):
         behind what it has copied and added to `dst` before, without a wait; other rings, copies and readers wait.
         `after`: what earlier copies returned, to be complete before this one starts. Returns its own. A copy to
         another core is complete here when `src` has been read and has left.
+
+        `direct`: the descriptor is part of an instruction of queue sync or scalar, and goes to a ring of that queue's
+        own. So are all copies in blocks that a run may leave out; they signal no other core.
         """
-        return self._rings.copy(dst, src, ring=ring, queue=queue, class_=class_, add=add, after=after, signal=signal)
+        for view in (dst,) if isinstance(dst, HbmView) else ():
+            need(
+                view.tensor.name not in self._read,
+                f"tensor {view.tensor.name} has been read as a register, so a copy must not change it any more",
+            )
+        return self._rings.copy(
+            dst, src, ring=ring, queue=queue, class_=class_, add=add, after=after, signal=signal, direct=direct
+        )
 
     @at_once()
     def semaphore(self, name: str) -> Semaphore:
@@ -170,16 +188,37 @@ class Kernel(Loops):
         self._room.name(name)
         index = self._producers + self._semaphores
         need(
-            index < self.cfg.issue.semaphores,
+            index < self.cfg.issue.semaphores - len(COPY_QUEUES) * self._rings.direct,
             f"semaphore {name} would be number {index}; there are issue.semaphores = {self.cfg.issue.semaphores}",
         )
         self._semaphores += 1
         return Semaphore(name, self.core, index)
 
+    @at_once()
+    def register(self, view: HbmView, maximum: int) -> Number:
+        """The number at `view`, an int32 or uint32 element of HBM, as each run finds it: from 0 to `maximum`.
+
+        It stands for how often a loop turns, in conditions of k.if_ and, reckoned with, in both. Any other number ends
+        the run with BAD_SIZE. Nothing may be copied to its tensor any more.
+        """
+        need(not self._recorder.open, "a register is read before the loops that it is for, not in the body of one")
+        need(prod(view.shape) == 1, f"a register is one element; the view of {view.tensor.name} has {prod(view.shape)}")
+        need(view.dtype in ("int32", "uint32"), f"a register is int32 or uint32; {view.tensor.name} is {view.dtype}")
+        need(view.core == self.core, f"a register is read here, and {view.tensor.name} lies in another core")
+        need(0 <= maximum < 1 << 31, f"a register is at most {(1 << 31) - 1}, not {maximum}")
+        need(len(self._program.registers) < REGISTERS_MAX, f"a kernel has {REGISTERS_MAX} registers at most")
+        index = len(self._program.registers)
+        register = Register(index, view.tensor.name, view.offset * WORD_BYTES, maximum, caller())
+        self._read.add(view.tensor.name)
+        self._program.registers.append(register)
+        self._regions.load(register, self.needs(Queue.SYNC, (access(view, False),)))
+        return register
+
     def wait(self, queue: Queue, semaphore: Semaphore, value: int, *arrives: TileView | HbmView) -> None:
         """The next instruction of `queue` waits until `semaphore` is at least `value`. `arrives`: what other cores
         have then written here; whoever reads it later, in any queue, waits for this wait.
         """
+        need(not self._regions.open, "a queue waits for a semaphore in every run, not in a block that may be left out")
         need(
             semaphore.core == self.core,
             f"queue {queue.name.lower()} of core {core_place(self.core)} cannot wait for semaphore {semaphore.name} "
@@ -202,6 +241,9 @@ class Kernel(Loops):
         need(not self._recorder.open, "a program is finished behind its loops, not in the body of one")
         program = self._program
         program.rings = self._rings.finished()
+        for queue, instructions in program.queues.items():
+            own = self._rings.own_producer(queue) if queue in COPY_QUEUES else None
+            program.steps[queue] = steps_of(queue, own, len(instructions), self._regions.events, self._hazards)
         program.sbuf_bytes = self._room.most_bytes[Space.SBUF]
         program.psum_bytes = self._room.most_bytes[Space.PSUM]
         for key, value in fields.items():
@@ -218,6 +260,34 @@ class Kernel(Loops):
     def scratch(self, name: str) -> AbstractContextManager[None]:
         """Tiles of this block are gone at its end, and their room is for others. Names in it begin with `name`."""
         return self._room.scratch(name)
+
+    def _counts(self) -> Known:
+        """Items of each producer so far."""
+        return {producer: self._hazards.count(producer) for producer in self._hazards.implied}
+
+    def _engines(self) -> tuple[Engine, ...]:
+        return self.tensor, self.vector, self.scalar, self.gpsimd
+
+    def _keeps(self) -> object:
+        """What engines hold from one instruction to another."""
+        return [engine.keeps() for engine in self._engines()]
+
+    def _forgets(self) -> None:
+        for engine in self._engines():
+            engine.forgets()
+
+    def reserve_own_rings(self) -> None:
+        """For rings: the last semaphores count what queues copy directly."""
+        need(
+            self._rings.direct or self._producers + self._semaphores + len(COPY_QUEUES) <= self.cfg.issue.semaphores,
+            f"direct copies need a semaphore for each of {len(COPY_QUEUES)} queues, and issue.semaphores = "
+            f"{self.cfg.issue.semaphores} leaves less",
+        )
+        self._rings.direct = True
+
+    def may_be_left_out(self) -> bool:
+        """For rings and engines: whether what is said now is in a block that a run may leave out."""
+        return self._regions.open
 
     def add_tensor(self, tensor: HbmTensor) -> None:
         """For rings: a tensor under its name, unless there is one."""

@@ -4,11 +4,11 @@ The kernel language (firmware/kernel.py) makes one, firmware/assemble.py turns i
 firmware/image.py into the contents of HBM. A place in HBM is (tensor, byte) until then.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,10 @@ from rtl.contract.isa import OPCODE_QUEUE, AluOp, DmaAdd, Opcode, Queue, Reduce
 from rtl.contract.kinds import Kind
 from rtl.contract.memmap import Space
 from rtl.contract.roles import Uses
+
+if TYPE_CHECKING:
+    from firmware.decisions.numbers import Register
+    from firmware.decisions.steps import Step
 
 __all__ = [
     "Allocation",
@@ -87,10 +91,11 @@ class Completion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instruction:
-    """One instruction; its ticket is its position in its queue. It adds 1 to `update` when complete."""
+    """One instruction; its ticket is its position in its queue. It adds `adds` to `update` when complete, usually 1."""
 
     opcode: Opcode
     update: int
+    adds: int = 1
     waits: tuple[SemaphoreWait, ...] = ()
     src0: AccessPattern | None = None
     src1: AccessPattern | None = None
@@ -116,6 +121,7 @@ class Instruction:
     place1: "Place | None" = None  # imm1 and imm2 are the addresses of these
     place2: "Place | None" = None
     source: str = ""  # where the kernel says so: file:line
+    descriptor: "Descriptor | None" = None  # of a DMA_COPY
     part: str = ""  # what the report calls its beats, if it is not what its opcode is for
     image: Image | None = field(default=None, compare=False, repr=False)  # that a GP_RUN runs, for who explains a fault
 
@@ -192,6 +198,9 @@ class Program:
     tensors: dict[str, HbmTensor] = field(default_factory=dict)
     queues: dict[Queue, list[Instruction]] = field(default_factory=dict)
     loops: dict[Queue, list[tuple[int, ...]]] = field(default_factory=dict)  # Turns.found: image.py rolls them up
+    steps: dict[Queue, "list[Step]"] = field(default_factory=dict)  # of queues whose runs decide what they execute
+    registers: "list[Register]" = field(default_factory=list)  # that it reads
+    turn_texts: dict[Queue, list[str]] = field(default_factory=dict)  # of a program that a run has executed
     rings: list[list[Descriptor]] = field(default_factory=list)
     tiles: list[Allocation] = field(default_factory=list)
     params: dict[str, Any] = field(default_factory=dict)
@@ -207,27 +216,33 @@ class Program:
     sbuf_bytes: int = 0  # allocated bytes of a partition
     psum_bytes: int = 0
 
+    def copies(self) -> Iterator[Descriptor]:
+        """All descriptors: of the rings in HBM, then those in instructions."""
+        for ring in self.rings:
+            yield from ring
+        for instructions in self.queues.values():
+            yield from (i.descriptor for i in instructions if i.descriptor is not None)
+
     @property
     def uses(self) -> Uses:
         """What it needs of a model. It gives GPSIMD cores something to do if it loads, starts or reads one."""
         uses = Uses(0)
         if any(OPCODE_QUEUE.get(i.opcode) == Queue.GPSIMD for i in self.queues.get(Queue.GPSIMD, [])):
             uses |= Uses.CORES
-        for ring in self.rings:
-            for descriptor in ring:
-                uses |= Uses.SUMS if descriptor.add else Uses(0)
-                uses |= Uses.CLASSES if descriptor.class_ else Uses(0)
+        for descriptor in self.copies():
+            uses |= Uses.SUMS if descriptor.add else Uses(0)
+            uses |= Uses.CLASSES if descriptor.class_ else Uses(0)
         return uses
 
     @property
     def hbm_read_bytes(self) -> int:
         """Bytes that descriptors read from the core's HBM (words fetched by queues and rings come on top)."""
-        return sum(d.bytes for ring in self.rings for d in ring if self._in_hbm(d.source))
+        return sum(d.bytes for d in self.copies() if self._in_hbm(d.source))
 
     @property
     def hbm_written_bytes(self) -> int:
         """Bytes that descriptors write to the core's HBM."""
-        return sum(d.bytes for ring in self.rings for d in ring if self._in_hbm(d.destination))
+        return sum(d.bytes for d in self.copies() if self._in_hbm(d.destination))
 
     def _in_hbm(self, place: Place) -> bool:
         return place.space == Space.HBM and place.core == self.core
@@ -262,4 +277,6 @@ class Program:
 
     def turns(self, queue: Queue) -> list[str]:
         """Of each instruction of a queue its turn: loops.places.turns_of."""
+        if queue in self.turn_texts:
+            return self.turn_texts[queue]
         return turns_of(len(self.queues.get(queue, [])), self.loops.get(queue, ()))

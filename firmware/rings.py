@@ -11,7 +11,7 @@ from firmware.engines.base import access, caller, name_of, need
 from firmware.hazards import Access, Hazards, Known, meet
 from firmware.program import Completion, Descriptor, HbmTensor, Place, Semaphore
 from firmware.views import CopyView, HbmView, KernelError
-from rtl.contract.isa import DmaAdd, Opcode, Queue
+from rtl.contract.isa import COPY_QUEUES, DmaAdd, Opcode, Queue
 from rtl.contract.memmap import Space, core_place
 
 __all__ = ["Rings"]
@@ -33,6 +33,8 @@ class Rings:
         self._owners: dict[int, Queue] = {}
         self._classes: dict[str, int] = {}  # of what lies in other cores
         self._ways: dict[tuple[int, str], set[int | None]] = {}  # by ring and memory that it writes: classes
+        self.direct = False
+        """Queues have copied directly: the last semaphores count these copies."""
         self.descriptors: list[list[Descriptor]] = [[] for _ in range(kernel.cfg.dma.rings)]
 
     def copy(
@@ -46,20 +48,16 @@ class Rings:
         add: str | None,
         after: Sequence[Completion],
         signal: Semaphore | None,
+        direct: bool,
     ) -> Completion:
         """See Kernel.dma."""
         cfg = self._k.cfg
-        store = isinstance(dst, HbmView) or dst.core != self._k.core
-        if ring is None:
-            ring = min(STORE_RING if store else LOAD_RING, cfg.dma.rings - 1)
-        need(0 <= ring < cfg.dma.rings, f"ring must be from 0 to {cfg.dma.rings - 1}, not {ring}")
-        if queue is None:
-            queue = self._owners.get(ring, STORE_QUEUE if store else LOAD_QUEUE)
-        owner = self._owners.setdefault(ring, queue)
-        need(
-            owner == queue,
-            f"ring {ring} is triggered by queue {owner.name.lower()}, so queue {queue.name.lower()} must not be used",
-        )
+        if direct or self._k.may_be_left_out():
+            queue, producer = self._of_queue(ring, queue, signal)
+            ring = None
+        else:
+            ring, queue = self._in_hbm(ring, queue, isinstance(dst, HbmView) or dst.core != self._k.core)
+            producer = self._producer(ring)
         most = cfg.dma.classes - 1
         need(0 <= class_ <= most, f"a traffic class must be from 0 to {most} (dma.classes - 1), not {class_}")
         for view in (dst, src):
@@ -78,7 +76,7 @@ class Rings:
         row_bytes, dims = rows(cfg, dst, src, adds=bool(adds))
         written = access(dst, True)
         way = class_ if src.core == self._k.core else None  # what is read from elsewhere comes another way
-        ways = self._ways.setdefault((ring, written.memory), set())
+        ways = self._ways.setdefault((producer, written.memory), set())
         ways.add(way)
         accesses = (replace(written, behind=bool(adds) and ways == {class_}), access(src, False))
         self._append(
@@ -87,18 +85,19 @@ class Rings:
                 destination=place(dst),
                 row_bytes=row_bytes,
                 dims=dims,
-                signal=self._producer(ring) if signal is None else signal.index,
+                signal=producer if signal is None else signal.index,
                 signal_core=self._k.core if signal is None else signal.core,
                 class_=class_,
                 add=adds,
                 origin=caller(),
             ),
             ring,
+            queue,
             accesses,
             after,
             counted=signal is None,
         )
-        return Completion(self._producer(ring), self._hazards.reach(self._producer(ring)))
+        return Completion(producer, self._hazards.reach(producer))
 
     def settle(self, needs: Known) -> None:
         """Make what `needs` asks for visible: a copy that signals elsewhere is counted by the next of its ring."""
@@ -114,6 +113,39 @@ class Rings:
     @staticmethod
     def _producer(ring: int) -> int:
         return len(Queue) + ring
+
+    def own_producer(self, queue: Queue) -> int:
+        """The semaphore in which the ring of a queue with DMA_COPY counts: the last ones."""
+        return self._k.cfg.issue.semaphores - 1 - COPY_QUEUES.index(queue)
+
+    def _in_hbm(self, ring: int | None, queue: Queue | None, store: bool) -> tuple[int, Queue]:
+        """The ring of a copy whose descriptor lies in HBM, and the queue that triggers it."""
+        cfg = self._k.cfg
+        if ring is None:
+            ring = min(STORE_RING if store else LOAD_RING, cfg.dma.rings - 1)
+        need(0 <= ring < cfg.dma.rings, f"ring must be from 0 to {cfg.dma.rings - 1}, not {ring}")
+        if queue is None:
+            queue = self._owners.get(ring, STORE_QUEUE if store else LOAD_QUEUE)
+        owner = self._owners.setdefault(ring, queue)
+        need(
+            owner == queue,
+            f"ring {ring} is triggered by queue {owner.name.lower()}, so queue {queue.name.lower()} must not be used",
+        )
+        return ring, queue
+
+    def _of_queue(self, ring: int | None, queue: Queue | None, signal: Semaphore | None) -> tuple[Queue, int]:
+        """The queue of a copy whose descriptor is part of an instruction, and the producer that counts it."""
+        queue = LOAD_QUEUE if queue is None else queue
+        names = " or ".join(one.name.lower() for one in COPY_QUEUES)
+        where = "a direct copy, as all in a block that a run may leave out,"
+        need(queue in COPY_QUEUES, f"{where} is made by queue {names}, not {queue.name.lower()}")
+        need(ring is None, f"{where} goes to its queue's own ring, so ring {ring} must not be used")
+        need(
+            signal is None,
+            f"{where} signals its own queue's ring, so semaphore {signal.name if signal else ''} must not",
+        )
+        self._k.reserve_own_rings()
+        return queue, self.own_producer(queue)
 
     def _reaches(self, dst: CopyView, src: CopyView, class_: int, signal: Semaphore | None) -> None:
         """The rules of docs/endpoint.md for a copy with an end in another core, and for its signal."""
@@ -185,15 +217,16 @@ class Rings:
     def _append(
         self,
         descriptor: Descriptor,
-        ring: int,
+        ring: int | None,
+        queue: Queue,
         accesses: tuple[Access, ...],
         after: Sequence[Completion],
         *,
         counted: bool,
     ) -> None:
-        """Put a descriptor on its ring, released by the ring's queue when what it needs is complete."""
-        producer = self._producer(ring)
-        queue = self._owners[ring]
+        """Put a descriptor on its ring, released by the ring's queue when what it needs is complete; without one it
+        is part of the instruction."""
+        producer = self.own_producer(queue) if ring is None else self._producer(ring)
         needs = self._hazards.needs(producer, accesses)
         for one in after:
             needs[one.producer] = max(needs.get(one.producer, 0), one.count)
@@ -202,7 +235,9 @@ class Rings:
         waits = self._hazards.unknown(needs, known)
         instructions = self._k.instructions(queue)
         last = instructions[-1] if instructions else None
-        if not waits and last and last.opcode == Opcode.DMA_TRIGGER and last.imm0 == ring:
+        if ring is None:
+            self._k.issue(queue, Opcode.DMA_COPY, needs=waits, descriptor=descriptor, source=descriptor.origin)
+        elif not waits and last and last.opcode == Opcode.DMA_TRIGGER and last.imm0 == ring:
             instructions[-1] = replace(last, imm1=last.imm1 + 1)
         else:
             self._k.issue(queue, Opcode.DMA_TRIGGER, needs=waits, imm0=ring, imm1=1, source=descriptor.origin)
@@ -210,7 +245,8 @@ class Rings:
             self._hazards.add(producer, accesses, known)
         else:
             self._hazards.pend(producer, accesses)
-        self.descriptors[ring].append(descriptor)
+        if ring is not None:
+            self.descriptors[ring].append(descriptor)
 
     def _fence(self, ring: int) -> None:
         """A copy of one word that counts what its ring did before: descriptors of a ring complete in order."""
@@ -236,6 +272,7 @@ class Rings:
                 origin=caller(),
             ),
             ring,
+            self._owners[ring],
             (),
             (),
             counted=True,

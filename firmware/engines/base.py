@@ -6,9 +6,9 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from firmware.arguments import checked
+from firmware.arguments import at_once, checked
 from firmware.builder import Builder
 from firmware.engines.absent import absent
 from firmware.hazards import Access
@@ -101,6 +101,15 @@ class Engine:
     def barrier(self) -> None:
         """The next instruction waits for everything that the kernel has said so far."""
         self._k.barrier(self.queue)
+
+    @at_once()
+    def keeps(self) -> tuple[Any, ...]:
+        """For the kernel: what the engine holds from one instruction to another, if its statements go by that."""
+        return ()
+
+    @at_once()
+    def forgets(self) -> None:
+        """For the kernel: of that nothing is sure any more, for a run may have left out what changed it."""
 
     if not TYPE_CHECKING:  # a type checker finds such names by itself
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from firmware.arguments import checked
+from firmware.arguments import at_once, checked
 from firmware.builder import Builder
 from firmware.copies import place
 from firmware.engines.base import Engine, access, caller, need
@@ -176,6 +176,16 @@ class GpsimdEngine(Engine):
                 imm1=place.tohost,
             )
         self._loaded |= dict.fromkeys(cores, place)
+
+    @at_once()
+    def keeps(self) -> tuple[Any, ...]:
+        """The images in its cores."""
+        return tuple(self._loaded.items())
+
+    @at_once()
+    def forgets(self) -> None:
+        """Images are loaded anew."""
+        self._loaded.clear()
 
     def _image(self, image: Image | Path | str) -> Image:
         """The image, if the cores run it. KernelError."""

@@ -1,7 +1,7 @@
 """Row tiles of the array: what each row group holds, and which matmuls and transposes may write a bank of PSUM."""
 
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from firmware.builder import Builder
 from firmware.engines.base import need
@@ -82,6 +82,14 @@ class RowTiles(Generic[OperandT]):
         held = (tile, operand)
         for g in tile.groups:
             self._held[g] = held
+
+    def keeps(self) -> tuple[Any, ...]:
+        """What each row group holds."""
+        return (*self._held, *self._waits)
+
+    def forgets(self) -> None:
+        """Nobody knows what they hold."""
+        self._held = [None] * len(self._held)
 
     def waits(self, tile: RowTile, name: str) -> None:
         """A LOAD_STATIONARY of `name` is sent to a tile."""

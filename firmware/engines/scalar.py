@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from firmware.arguments import checked
+from firmware.arguments import at_once, checked
 from firmware.builder import Builder
 from firmware.engines.base import need
 from firmware.engines.elementwise import ElementwiseEngine, Scalar, operator
@@ -69,6 +69,16 @@ class ScalarEngine(ElementwiseEngine):
             held = sum(1 << f for f in wanted) if last == total else 0
             self._send(Opcode.LOAD_TABLE, None, (view,), {"imm0": held})
         self._loaded = wanted
+
+    @at_once()
+    def keeps(self) -> tuple[Any, ...]:
+        """The functions of its table."""
+        return self._loaded
+
+    @at_once()
+    def forgets(self) -> None:
+        """The table is loaded anew before the next function that needs it."""
+        self._loaded = ()
 
     def _image(self, functions: Sequence[Function]) -> np.ndarray:
         """Bits of their table, [partitions, columns]. KernelError if there is none."""

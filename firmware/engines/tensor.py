@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from firmware.arguments import checked
+from firmware.arguments import at_once, checked
 from firmware.builder import Builder
 from firmware.engines.base import Engine, access, caller, need
 from firmware.engines.row_tiles import RowTile, RowTiles
@@ -72,6 +72,16 @@ class TensorEngine(Engine):
     def __init__(self, kernel: Builder):
         super().__init__(kernel)
         self._tiles: RowTiles[_Operand] = RowTiles(kernel)
+
+    @at_once()
+    def keeps(self) -> tuple[Any, ...]:
+        """Stationary operands."""
+        return self._tiles.keeps()
+
+    @at_once()
+    def forgets(self) -> None:
+        """A matmul needs another load."""
+        self._tiles.forgets()
 
     def load(
         self,

@@ -6,18 +6,17 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from rtl.contract.isa import INSTRUCTION
-from rtl.contract.sequence import FILL, FILL_AT, FILLED, FILLS, OPERATIONS, SEQUENCE, WRAPPING
+from rtl.contract.sequence import FILL, FILL_AT, FILLED, FILLS, OPERATIONS, SEQUENCE, WRAPPING, filled_place
 
 __all__ = ["Item", "Items", "is_plain"]
 
 _PAD = ((1 << FILLS * FILL.width) - 1) << FILL_AT
-_FIELDS = {f.name: f for f in INSTRUCTION}
-_PLACES = tuple(
-    (INSTRUCTION.offset(name) + from_bit, min(_FIELDS[name].width, 32), _FIELDS[name].signed)
-    for name, from_bit in FILLED[1:]
-)
+_NAMES = {f.name for f in INSTRUCTION}
+_FIELDS = [(name, from_bit) for name, from_bit in FILLED[1:] if name in _NAMES]
+"""Those of descriptors, which come behind them, lie in the same bits: what moves there moves these."""
+_PLACES = tuple(filled_place(name, from_bit) for name, from_bit in _FIELDS)
 _KEPT = ~sum((1 << width) - 1 << at for at, width, _ in _PLACES)
-_WRAPS = np.array([name in WRAPPING for name, _ in FILLED[1:]])
+_WRAPS = np.array([name in WRAPPING for name, _ in _FIELDS])
 
 
 def is_plain(word: int) -> bool:

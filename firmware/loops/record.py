@@ -5,6 +5,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from firmware.decisions.numbers import Condition, Number
+from firmware.decisions.regions import Regions
 from firmware.engines.base import caller, said_at
 from firmware.errors import KernelError
 from firmware.loops.lazy import Index, Lazy, Result, now
@@ -57,9 +59,17 @@ class _Block:
 
     def run(self, recorder: "Recorder") -> None:
         with recorder.told(self.place):
-            if not recorder.evaluated(self.condition):
+            condition = recorder.evaluated(self.condition)
+            condition = condition != 0 if isinstance(condition, Number) else condition
+            if not isinstance(condition, Condition) and not condition:
                 return
+        if not isinstance(condition, Condition):
+            self.go(recorder)
+            return
+        recorder.regions.begin(self.place)
+        recorder.regions.leave_unless(condition)
         self.go(recorder)
+        recorder.regions.end()
 
     def go(self, recorder: "Recorder") -> None:
         """Execute the steps."""
@@ -69,16 +79,21 @@ class _Block:
 
 @dataclass(eq=False, slots=True)
 class _Loop(_Block):
-    """Steps that are executed `count` times."""
+    """Steps that are executed `count` times; if only a run knows that, at most as often as it may be."""
 
-    count: int = 0
+    count: int | Number = 0
     index: Index = field(default_factory=lambda: Index(""))
 
     def run(self, recorder: "Recorder") -> None:
         recorder.turns.begin()
-        for turn in range(self.count):
+        count = self.count
+        if isinstance(count, Number):
+            recorder.regions.begin(self.place)
+        for turn in range(count.high if isinstance(count, Number) else count):
             self.index.value = turn
             recorder.turns.turn()
+            if isinstance(count, Number):
+                recorder.regions.leave_unless(count > turn)
             recorder.around.append(f"turn {turn} of the loop at {self.place}")
             try:
                 self.go(recorder)
@@ -86,13 +101,17 @@ class _Loop(_Block):
                 recorder.around.pop()
                 self.index.value = None
         recorder.turns.end()
+        if isinstance(count, Number):
+            recorder.regions.end()
 
 
 class Recorder:
-    """Of a kernel whose turns are noted in `turns`. Errors: KernelError, one sentence."""
+    """Of a kernel whose turns are noted in `turns`, and what its runs decide in `regions`. Errors: KernelError, one
+    sentence."""
 
-    def __init__(self, turns: Turns):
+    def __init__(self, turns: Turns, regions: Regions):
         self.turns = turns
+        self.regions = regions
         self.used = False
         """Arguments may be lazy."""
         self.around: list[str] = []
@@ -140,7 +159,7 @@ class Recorder:
             yield
 
     @contextmanager
-    def loop(self, count: int, place: str) -> Iterator[Index]:
+    def loop(self, count: int | Number, place: str) -> Iterator[Index]:
         """Statements that are executed so many times."""
         index = Index(place)
         with self._said(_Loop(place, count=count, index=index)):

@@ -6,6 +6,7 @@ from operator import getitem
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from firmware.arguments import at_once, checked
+from firmware.decisions.numbers import Number
 from firmware.engines.base import caller, need
 from firmware.loops.lazy import LazyView, has_lazy
 from firmware.loops.record import Recorder
@@ -23,18 +24,21 @@ class Loops:
         _recorder: Recorder
 
     @at_once()
-    def loop(self, turns: int) -> AbstractContextManager[int]:
-        """`with k.loop(n) as i:` executes its block n times, with i from 0 to n - 1.
+    def loop(self, turns: int | Number) -> AbstractContextManager[int]:
+        """`with k.loop(n) as i:` executes its block n times, with i from 0 to n - 1; n may be a register.
 
         Python runs the block once: i has no value there, and stands in indices and arguments for what it will be.
         A type checker takes it for the int that it stands for.
         """
-        need(turns >= 0, f"a loop has at least 0 turns, not {turns}")
+        if isinstance(turns, Number):
+            need(turns.high >= 0, f"a loop has at least 0 turns, and {turns!r} is never that many")
+        else:
+            need(turns >= 0, f"a loop has at least 0 turns, not {turns}")
         return cast(AbstractContextManager[int], self._recorder.loop(turns, caller()))
 
     @at_once(lazy=True)
     def if_(self, condition: Any) -> AbstractContextManager[None]:
-        """`with k.if_(i < 3):` executes its block where that holds."""
+        """`with k.if_(i < 3):` executes its block where that holds; with a register in it, in runs in which it does."""
         return self._recorder.block(condition, caller())
 
     @at_once(lazy=True)

@@ -22,7 +22,7 @@ def bounds(cfg: Config, program: Program, hbm_bytes: int, one_way: int = 0) -> d
     bandwidth, or those of one direction, `one_way`, over the ports, if that is more. vector_port, scalar_port: elements
     over the rate of their instruction. dma_port: 16 bytes a mover a cycle.
     """
-    moved = sum(d.bytes for ring in program.rings for d in ring)
+    moved = sum(d.bytes for d in program.copies())
     exact = {
         "compute": program.macs / (cfg.tensor.rows * cfg.tensor.cols * program.pe_macs),
         "hbm": max(Fraction(hbm_bytes, cfg.hbm.bytes_per_cycle), Fraction(one_way, cfg.hbm.ports * cfg.hbm.port_bytes)),

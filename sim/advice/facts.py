@@ -107,7 +107,7 @@ class Facts:
     @property
     def descriptors(self) -> Iterator[Descriptor]:
         """Of all rings."""
-        return (d for ring in self.program.rings for d in ring)
+        return self.program.copies()
 
     def instructions(self, engine: str) -> list[Instruction]:
         """Those of an engine's queue."""

@@ -128,7 +128,8 @@ def _on_golden(run: Run, program: Program) -> Result:
             ) from None
     if found.faults:
         first = found.faults[0]
-        source = "" if first.queue.startswith("ring") else program.source(Queue[first.queue.upper()], first.sequence)
+        queue = first.queue.split()[0]
+        source = "" if queue == "ring" else program.source(Queue[queue.upper()], first.sequence)
         raise RunError(
             f"{run.workload} on {run.cfg.name} halts: {first.queue}, item {first.sequence}: "
             f"{first.cause.name.lower()}, address {first.address:#x}{f' ({source})' if source else ''}",

@@ -142,7 +142,7 @@ def _parameters(function: Callable[..., Any]) -> str:
 
 def _note_unwritten(program: Program) -> None:
     """A note for each output that no copy goes to: its bits, those of memory before a run, are NaN in most formats."""
-    written = {descriptor.destination.tensor for ring in program.rings for descriptor in ring}
+    written = {descriptor.destination.tensor for descriptor in program.copies()}
     for name, tensor in program.tensors.items():
         if tensor.output and name not in written and Uses.CORES not in program.uses:
             program.notes.append(f"nothing writes output {name}: its bits are those that memory had before")

@@ -22,6 +22,7 @@ from sim.trace.instructions import attributed, first_beats
 from sim.trace.intervals import STATES, engine_intervals
 from sim.trace.occupancy import bytes_held
 from sim.trace.recorded import NEVER, Recorded
+from sim.trace.rings import OWN_RINGS, ring_name
 
 __all__ = ["differences", "page_data"]
 
@@ -110,6 +111,7 @@ def _traced(report: Mapping[str, Any], recorded: Recorded) -> dict[str, Any]:
             "sequence": _grown(recorded.item_sequence),
             "opcode": recorded.item_opcode.tolist(),
             "update": recorded.item_update.tolist(),
+            "adds": recorded.item_adds.tolist(),
             "waits": _waits(recorded),
             "line": recorded.item_line_text.tolist(),
             "turn": recorded.item_turn_text.tolist(),
@@ -192,6 +194,7 @@ def page_data(report: Mapping[str, Any], recorded: Recorded | None, why: str) ->
         "advice": report.get("advice", []),
         "relief": report.get("relief", ""),
         "states": {engine.name.lower(): STATES[engine] for engine in Engine},
+        "rings": {n: ring_name(n) for n in (OWN_RINGS, OWN_RINGS + 1)},
         "queues": [queue.name.lower() for queue in Queue],
         "opcodes": {int(opcode): opcode.name.lower() for opcode in Opcode},
         "causes": {int(cause): cause.name.lower() for cause in Cause},

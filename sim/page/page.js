@@ -49,7 +49,7 @@ class Timeline {
       if (s) this.lanes.push(states("", s, d.recorded, d.states[d.queues[q]], d.queues[q], 9));
       if (d.queues[q] === "gpsimd") for (const [core, s] of Object.entries(d.cores)) this.lanes.push(states(core, s, d.coresRecorded, d.coreStates, core, 9));
     }
-    for (const [r, list] of [...group(C.ring, C.begin).entries()].sort((a, b) => a[0] - b[0])) lane("ring " + r, "copy", list, C.begin, C.end);
+    for (const [r, list] of [...group(C.ring, C.begin).entries()].sort((a, b) => a[0] - b[0])) lane(ring(d, r), "copy", list, C.begin, C.end);
     const s = d.engines.dma;
     if (s) this.lanes.push(states("dma", s, d.recorded, d.states.dma, "dma", 12));
     for (const s of semaphores(d)) this.lanes.push(s);
@@ -116,7 +116,7 @@ class Timeline {
   }
   tellStep(k) {
     const d = this.d, P = d.path, i = P.item[k], c = P.copy[k];
-    const who = i >= 0 ? `${d.queues[d.items.queue[i]]} ${d.items.sequence[i]} ${opcode(d, i)}, ${d.texts[d.items.line[i]]}` : c >= 0 ? `ring ${d.copies.ring[c]} descriptor ${d.copies.index[c]}, ${d.texts[d.copies.line[c]]}` : "";
+    const who = i >= 0 ? `${d.queues[d.items.queue[i]]} ${d.items.sequence[i]} ${opcode(d, i)}, ${d.texts[d.items.line[i]]}` : c >= 0 ? `${ring(d, d.copies.ring[c])} descriptor ${d.copies.index[c]}, ${d.texts[d.copies.line[c]]}` : "";
     return `critical path: ${d.causesOfSteps[P.cause[k]]}\n${who}`;
   }
   hover(e) {
@@ -149,8 +149,8 @@ class Timeline {
 
 // A lane a semaphore: a box from each value to the next one.
 function semaphores(d) {
-  const found = new Map(), add = (kind, at, ends) => at.forEach((s, n) => { if (s < 0 || ends[n] < 0) return; if (!found.has(s)) found.set(s, []); found.get(s).push([ends[n], kind, n]); });
-  add("i", d.items.update, d.items.end); add("c", d.copies.signal, d.copies.end);
+  const found = new Map(), add = (kind, at, ends, adds) => at.forEach((s, n) => { if (s < 0 || ends[n] < 0) return; if (!found.has(s)) found.set(s, []); for (let k = adds ? adds[n] : 1; k > 0; k--) found.get(s).push([ends[n], kind, n]); });
+  add("i", d.items.update, d.items.end, d.items.adds); add("c", d.copies.signal, d.copies.end);
   const waits = new Map();
   d.items.waits.forEach(([item, s, value]) => { const key = s + ":" + value; if (!waits.has(key)) waits.set(key, []); waits.get(key).push(item); });
   return [...found.entries()].sort((a, b) => a[0] - b[0]).map(([s, list]) => {
@@ -159,10 +159,11 @@ function semaphores(d) {
     return { name: "semaphore " + s, kind: "semaphore", semaphore: s, by: list, waits, b, e: b.slice(1).concat([d.cycles]), longest: 1 << 30, height: 9 };
   });
 }
+const ring = (d, r) => d.rings[r] || "ring " + r;
 const opcode = (d, n) => [d.opcodes[d.items.opcode[n]], d.texts[d.items.program[n]]].filter(Boolean).join(" ");
 const instruction = (d, n) => `${d.queues[d.items.queue[n]]} ${d.items.sequence[n]} ${opcode(d, n)}`;
 function tellSemaphore(d, l, k) {
-  const [, kind, n] = l.by[k], who = kind === "i" ? instruction(d, n) : `ring ${d.copies.ring[n]} descriptor ${d.copies.index[n]}`;
+  const [, kind, n] = l.by[k], who = kind === "i" ? instruction(d, n) : `${ring(d, d.copies.ring[n])} descriptor ${d.copies.index[n]}`;
   const free = (l.waits.get(l.semaphore + ":" + (k + 1)) || []).map(i => `${instruction(d, i)}, issued at ${num(d.items.issue[i])}`);
   return `${l.name} = ${k + 1}, by ${who}${free.length ? "\nlets go " + free.slice(0, 4).join("\n") : ""}`;
 }

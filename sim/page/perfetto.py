@@ -15,6 +15,7 @@ from sim.trace.critical import semaphore_edges
 from sim.trace.intervals import STATES, engine_intervals, mask_intervals
 from sim.trace.occupancy import bytes_held
 from sim.trace.recorded import NEVER, Recorded
+from sim.trace.rings import ring_name
 from sim.whole_file import whole_file
 
 __all__ = ["perfetto_events", "write_perfetto"]
@@ -43,7 +44,7 @@ class _Events:
     def threads(self) -> Iterator[Event]:
         names = {_QUEUES + q: f"queue {q.name.lower()}" for q in Queue}
         names |= {_ENGINES + e: f"engine {e.name.lower()}" for e in Engine}
-        names |= {_RINGS + r: f"ring {r}" for r in sorted(set(self.r.copy_ring.tolist()))}
+        names |= {_RINGS + r: ring_name(r) for r in sorted(set(self.r.copy_ring.tolist()))}
         names |= {_MOVERS + m: f"mover {m}" for m in self.movers()}
         names |= {_CORES + core: f"core gp{core}" for core in cores_that_ran(self.r)}
         yield {"ph": "M", "pid": _CORE, "tid": 0, "ts": 0, "name": "process_name", "args": {"name": "core"}}

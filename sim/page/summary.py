@@ -12,6 +12,7 @@ from sim.trace.instructions import ENGINE_QUEUE
 from sim.trace.intervals import STATES
 from sim.trace.occupancy import held
 from sim.trace.recorded import NEVER, Recorded
+from sim.trace.rings import ring_name
 
 __all__ = ["by_line_and_opcode", "line_rows", "path_rows", "tile_rows"]
 
@@ -48,7 +49,7 @@ def path_rows(recorded: Recorded, path: list[Step]) -> list[list[Any]]:
             line = texts[recorded.item_line_text[step.item]]
             what = Opcode(int(recorded.item_opcode[step.item])).name.lower()
         elif step.copy != NEVER:
-            who = f"ring {recorded.copy_ring[step.copy]}"
+            who = ring_name(int(recorded.copy_ring[step.copy]))
             line = texts[recorded.copy_line_text[step.copy]]
             what = "copy"
         else:

@@ -39,7 +39,7 @@ def classes_of_report(cfg: DmaConfig, program: Program, recorded: Recorded | Non
     """
     if recorded is None or recorded.coarse_from < recorded.cycles:  # of some descriptors it tells no end
         return []
-    known = [d.class_ for ring in program.rings for d in ring]
+    known = [d.class_ for d in program.copies()]
     classes = np.array(known, np.int64)
     ended = (recorded.copy_begin != NEVER) & (recorded.copy_end != NEVER)
     used = [int(c) for c in np.unique(classes[ended])]

@@ -19,6 +19,7 @@ from sim.energy.core.counts import events_of
 from sim.errors import PlexusError
 from sim.report.classes import classes_of_report
 from sim.report.programs import cores_of_report, ended, printed_of
+from sim.report.registers import told, wrong_register
 from sim.run.checking import match_of
 from sim.run.compare import Comparison
 from sim.run.result import ENDS, Fault, RunResult
@@ -77,20 +78,22 @@ def _ratio(part: float, whole: float | Fraction) -> float:
     return round(float(part / whole), 6) if whole else 0.0
 
 
-def _fault(fault: Fault, program: Program) -> dict[str, Any]:
+def _fault(fault: Fault, program: Program, registers: Mapping[int, int]) -> dict[str, Any]:
     """A fault record with the kernel's line of the item that halted."""
     if fault.queue.startswith("ring "):
         ring = program.rings[int(fault.queue.split()[1])]
         source = ring[fault.sequence].origin if fault.sequence < len(ring) else ""
-    else:
-        source = program.source(Queue[fault.queue.upper()], fault.sequence)
+    else:  # a queue, or what it has copied directly
+        source = program.source(Queue[fault.queue.split()[0].upper()], fault.sequence)
+    wrong = wrong_register(fault, program, registers)
+    source = wrong.place if wrong is not None else source
     return {
         "queue": fault.queue,
         "sequence": fault.sequence,
         "cause": fault.cause.name.lower(),
         "address": fault.address,
         "source": source,
-        "told": ended(fault, program),
+        "told": told(wrong, registers) if wrong is not None else ended(fault, program),
     }
 
 
@@ -186,7 +189,7 @@ def make_report(
         "end": result.end,
         "end_message": result.message or ENDS[result.end],
         "unfinished": dict(result.progress),
-        "faults": [_fault(f, program) for f in result.faults],
+        "faults": [_fault(f, program, result.registers) for f in result.faults],
         "cycles": cycles,
         "nanoseconds": round(cycles * 1000 / cfg.tensor.clock_mhz, 3),
         "wall_seconds": round(result.wall_seconds, 6),

@@ -92,6 +92,7 @@ class RunResult:
     trace: RawTrace | None = None
     printed: Mapping[int, bytes] = field(default_factory=dict)  # by GPSIMD core, those that printed anything
     gpsimd_cores: tuple[GpsimdCore, ...] = ()  # all of them, if one has executed an instruction
+    registers: Mapping[int, int] = field(default_factory=dict)  # what Image.registers held at the end
     progress: Mapping[str, str] = field(default_factory=dict)  # queue or ring: "12 of 40", unless all done
 
     def window_cycles(self, engine: str) -> int:

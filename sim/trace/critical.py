@@ -17,7 +17,7 @@ CAUSES = ("runs", "moves", "issue", "start", "end")
 the queue in front of it, fetch) to when it went; from the start to the first of them; what follows the last end."""
 
 
-_LOCAL = (Opcode.NOP, Opcode.DMA_TRIGGER)
+_LOCAL = (Opcode.NOP, Opcode.DMA_TRIGGER, Opcode.DMA_COPY)
 """What is over as soon as it goes."""
 
 
@@ -47,6 +47,7 @@ def semaphore_edges(recorded: Recorded) -> Iterator[tuple[int, int, int, int]]:
 
 def _updates(recorded: Recorded) -> dict[int, tuple[np.ndarray, list[tuple[int, int]]]]:
     """Of each semaphore the cycles in which it went up, in order, and which item or copy did it."""
+    adds = np.concatenate([recorded.item_adds, np.ones(len(recorded.copy_signal), np.int32)])
     semaphores = np.concatenate([recorded.item_update, recorded.copy_signal])
     cycles = np.concatenate([recorded.item_retire, recorded.copy_end])
     items = len(recorded.item_update)
@@ -54,6 +55,7 @@ def _updates(recorded: Recorded) -> dict[int, tuple[np.ndarray, list[tuple[int, 
     for semaphore in np.unique(semaphores[semaphores != NEVER]).tolist():
         mine = np.flatnonzero((semaphores == semaphore) & (cycles != NEVER))
         mine = mine[np.argsort(cycles[mine], kind="stable")]
+        mine = np.repeat(mine, adds[mine])
         who = [(n, NEVER) if n < items else (NEVER, n - items) for n in mine.tolist()]
         found[semaphore] = cycles[mine], who
     return found

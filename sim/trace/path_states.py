@@ -83,7 +83,7 @@ def rewritten(recorded: Recorded, path: list[Step]) -> dict[str, int]:
     for step in path:
         if step.cause not in ("runs", "moves"):
             continue
-        if step.item != NEVER and recorded.item_opcode[step.item] in (Opcode.DMA_TRIGGER, Opcode.NOP):
+        if step.item != NEVER and recorded.item_opcode[step.item] in (Opcode.DMA_TRIGGER, Opcode.DMA_COPY, Opcode.NOP):
             continue
         who = (True, step.item) if step.item != NEVER else (False, step.copy)
         cycles = step.end - step.begin + (turns.pop()[1] if turns and turns[-1][0] == who else 0)

@@ -13,7 +13,7 @@ __all__ = ["FILE", "FORMAT", "NEVER", "Recorded", "load_trace", "save_trace"]
 FILE = "trace.npz"
 """Beside report.json."""
 
-FORMAT = 3
+FORMAT = 4
 NEVER = -1
 """A cycle of what did not happen, a number of what there is not."""
 
@@ -56,6 +56,7 @@ class Recorded:
     item_shape_text: np.ndarray
     item_program_text: np.ndarray
     item_update: np.ndarray
+    item_adds: np.ndarray
     item_waits: np.ndarray
     item_ring: np.ndarray
     item_copies: np.ndarray

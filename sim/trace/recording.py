@@ -14,6 +14,7 @@ from rtl.contract.memmap import PARTITION_STRIDE_BYTES, Space
 from sim.native.library import whole_sequences
 from sim.native.tracing import RawTrace, Traced
 from sim.trace.recorded import FORMAT, NEVER, Recorded
+from sim.trace.rings import own_ring
 
 __all__ = ["record"]
 
@@ -43,6 +44,8 @@ def _pattern(pattern: AccessPattern | None) -> str:
 
 
 def _shape(i: Instruction) -> str:
+    if i.descriptor is not None:
+        return _copy(i.descriptor)
     if i.opcode == Opcode.DMA_TRIGGER:
         return f"ring {i.imm0}, {i.imm1} descriptor{'s' if i.imm1 != 1 else ''}"
     sources = ", ".join(text for text in (_pattern(i.src0), _pattern(i.src1)) if text)
@@ -55,6 +58,10 @@ def _program(i: Instruction) -> str:
         return ""
     entry = int(RUN.unpack(i.imm0)["entry"])
     return (i.image.function_at(entry) if i.image else "") or f"{entry:#010x}"
+
+
+def _copy(d: Descriptor) -> str:
+    return f"{_end(d.source)} -> {_end(d.destination)}, rows of {d.row_bytes} bytes"
 
 
 def _end(place: Place) -> str:
@@ -105,17 +112,24 @@ def _accesses(program: Program, items: list[Instruction], copies: list[Descripto
     return {name: table[:, n] for n, name in enumerate(names)}
 
 
+def _rings(program: Program) -> list[tuple[int, list[Descriptor]]]:
+    """Rings by number, in the order of Program.copies: those in HBM, then the queues' own."""
+    own = {q: [i.descriptor for i in some if i.descriptor is not None] for q, some in program.queues.items()}
+    return [*enumerate(program.rings), *((own_ring(q), copies) for q, copies in own.items() if copies)]
+
+
 def _triggers(items: list[Instruction], program: Program) -> np.ndarray:
     """The item that releases each copy: triggers of a ring release its descriptors in order."""
     released: dict[int, list[int]] = {r: [] for r in range(len(program.rings))}
     for n, i in enumerate(items):
         if i.opcode == Opcode.DMA_TRIGGER and i.imm0 in released:
             released[i.imm0] += [n] * i.imm1
-    return _column(
+    of_rings = [
         released[r][n] if n < len(released[r]) else NEVER
         for r, ring in enumerate(program.rings)
         for n in range(len(ring))
-    )
+    ]
+    return _column([*of_rings, *(n for n, i in enumerate(items) if i.descriptor is not None)])
 
 
 def _times(raw: RawTrace, retired: np.ndarray, program: Program, first: dict[int, int]) -> dict[str, np.ndarray]:
@@ -135,7 +149,7 @@ def _times(raw: RawTrace, retired: np.ndarray, program: Program, first: dict[int
         retire[at] = np.where(cycles < raw.cycles, cycles, NEVER)
         cause[at] = ends["cause"]
     begins, completes = [], []
-    for ring, descriptors in enumerate(program.rings):
+    for ring, descriptors in _rings(program):
         for kind, found in ((Traced.BEGIN, begins), (Traced.END, completes)):
             cycles = records["cycle"][(records["kind"] == kind) & (records["place"] == ring)].astype(np.int64)
             padded = np.full(len(descriptors), NEVER)
@@ -160,7 +174,8 @@ def record(raw: RawTrace, retired: np.ndarray, program: Program) -> Recorded:
     for queue in Queue:
         first[queue] = at
         at += len(program.queues.get(queue, []))
-    copies = [d for ring in program.rings for d in ring]
+    copies = list(program.copies())
+    rings = _rings(program)
     kinds = {kind: raw.records[raw.records["kind"] == kind] for kind in Traced}
     waits = np.full((len(items), 2, 2), NEVER, "<i4")
     for n, i in enumerate(items):
@@ -195,18 +210,16 @@ def record(raw: RawTrace, retired: np.ndarray, program: Program) -> Recorded:
         item_turn_text=_column((texts.number(turn) for queue in Queue for turn in program.turns(queue)), "<i4"),
         item_shape_text=_column((texts.number(_shape(i)) for i in items), "<i4"),
         item_program_text=_column((texts.number(_program(i)) for i in items), "<i4"),
+        item_adds=_column((i.adds for i in items), "<i4"),
         item_update=_column((i.update for i in items), "<i4"),
         item_waits=waits,
         item_ring=_column((i.imm0 if i.opcode == Opcode.DMA_TRIGGER else NEVER for i in items), "<i2"),
         item_copies=_column((i.imm1 if i.opcode == Opcode.DMA_TRIGGER else 0 for i in items), "<i4"),
-        copy_ring=_column((r for r, ring in enumerate(program.rings) for _ in ring), "u1"),
-        copy_index=_column((n for ring in program.rings for n in range(len(ring))), "<i4"),
+        copy_ring=_column((r for r, ring in rings for _ in ring), "u1"),
+        copy_index=_column((n for _, ring in rings for n in range(len(ring))), "<i4"),
         copy_bytes=_column(d.bytes for d in copies),
         copy_line_text=_column((texts.number(d.origin) for d in copies), "<i4"),
-        copy_shape_text=_column(
-            (texts.number(f"{_end(d.source)} -> {_end(d.destination)}, rows of {d.row_bytes} bytes") for d in copies),
-            "<i4",
-        ),
+        copy_shape_text=_column((texts.number(_copy(d)) for d in copies), "<i4"),
         copy_signal=_column((d.signal if d.signal_core == program.core else NEVER for d in copies), "<i4"),
         copy_item=_triggers(items, program),
         tile_text=_column((texts.number(tile.name) for tile in tiles), "<i4"),

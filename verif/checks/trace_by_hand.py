@@ -39,6 +39,7 @@ def by_hand() -> Recorded:
         "item_turn_text": [6, 6, 6],
         "item_shape_text": [3, 3, 3],
         "item_program_text": [6, 6, 6],
+        "item_adds": [1, 1, 1],
         "item_update": [1, 1, 4],
         "item_ring": [NEVER, NEVER, 0],
         "item_copies": [0, 0, 1],

@@ -4,7 +4,6 @@ Nothing here looks at a result: a program that ran to its end did all of it, wha
 """
 
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
 from firmware.program import Descriptor, Instruction, Place, Program
@@ -71,9 +70,8 @@ class _Counts:
             self._vector(i)
         for i in program.queues.get(Queue.SCALAR, []):
             self._scalar(i)
-        for ring in program.rings:
-            for copy in ring:
-                self._copy(copy)
+        for copy in program.copies():
+            self._copy(copy)
 
     def _add(self, group: str, name: str, count: int) -> None:
         if count:
@@ -198,11 +196,7 @@ class _Counts:
         return place.space == Space.SBUF and place.core == self.core
 
 
-def _copies(program: Program) -> Iterator[Descriptor]:
-    return (copy for ring in program.rings for copy in ring)
-
-
 def events_of(program: Program) -> dict[str, Any]:
     """Counts by group and name, as docs/report.md lists them. `dma_bytes`: those of all descriptors."""
     groups = {name: dict(sorted(found.items())) for name, found in _Counts(program).events.items()}
-    return {**groups, "dma_bytes": sum(copy.bytes for copy in _copies(program))}
+    return {**groups, "dma_bytes": sum(copy.bytes for copy in program.copies())}

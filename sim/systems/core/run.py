@@ -13,6 +13,7 @@ from typing import Any, Self
 import numpy as np
 from rich.console import Console
 
+from firmware.decisions.executed import executed_program
 from firmware.host_array import HostArray
 from firmware.image import Image, build_image
 from firmware.own_makers import find_own
@@ -221,6 +222,8 @@ def run_program(run: Run, program: Program, shown: Shown, cpu: CpuParts) -> Ran:
     result = _simulate(run, program, image, shown, cpu)
     with shown.stage("golden machine"), cpu.part("check"):
         comparison = checked(run.cfg, image, result, run.check)
+    if result.registers:
+        program = executed_program(program, result.registers)
     metrics: dict[str, Any] = {}
     if result.end == "done" and not comparison.why:
         metrics |= program.metrics(dict(result.outputs))

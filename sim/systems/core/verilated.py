@@ -12,7 +12,7 @@ import numpy as np
 from firmware.image import Image, Region
 from rtl.contract import gpsimd
 from rtl.contract.config import Config
-from rtl.contract.isa import OPCODE_QUEUE, Cause, Queue
+from rtl.contract.isa import COPY_QUEUES, OPCODE_QUEUE, Cause, Queue
 from rtl.contract.limits import limits
 from rtl.contract.memmap import Control, EngineRegister, QueueRegister, RingRegister, Space
 from rtl.contract.timing import CONFLICT_PORTS, PARTED, PARTS, STALLS, WINDOWS, Engine
@@ -192,6 +192,7 @@ class VerilatedDevice:
             conflicts={name: read(Control.CONFLICT + 8 * i) for i, name in enumerate(CONFLICT_PORTS)},
             faults=self._faults(),
             outputs={name: self.read(region) for name, region in self.image.outputs.items()},
+            registers={n: int(self.read(r).view(np.int32)[0]) for n, r in self.image.registers.items()},
             wall_seconds=core.seconds,
             cpu_seconds=core.cpu_seconds,
             retired=core.retire_log(),
@@ -256,7 +257,16 @@ class VerilatedDevice:
         """Name, address of the registers, and instructions or descriptors of each queue and ring."""
         queues = [(q.name.lower(), Control.QUEUE + q * _ITEM_STRIDE, self.image.instructions.get(q, 0)) for q in Queue]
         rings = [(f"ring {i}", Control.RING + i * _ITEM_STRIDE, r[1]) for i, r in enumerate(self.image.rings)]
-        return queues + rings
+        return queues + rings + self._copies()
+
+    def _copies(self) -> list[tuple[str, int, int]]:
+        """The same of the queues' own rings, whose registers lie behind those of the queue, in the same order."""
+        places = {
+            q: Control.QUEUE + q * _ITEM_STRIDE + QueueRegister.COPIES - QueueRegister.ISSUED for q in COPY_QUEUES
+        }
+        return [
+            (f"{q.name.lower()} copies", at, self.core.host_read(at + QueueRegister.ISSUED)) for q, at in places.items()
+        ]
 
     def _faults(self) -> tuple[Fault, ...]:
         faults: list[Fault] = []
@@ -265,7 +275,8 @@ class VerilatedDevice:
             if record & 0xFF:
                 address = self.core.host_read(at + QueueRegister.FAULT_ADDRESS)
                 cause = Cause(record & 0xFF)
-                done = self.core.host_read(at + QueueRegister.RETIRED)  # of a ring: RingRegister.COMPLETED
+                items = at if "copies" not in name else at + QueueRegister.ISSUED - QueueRegister.COPIES  # of the queue
+                done = self.core.host_read(items + QueueRegister.RETIRED)  # of a ring: RingRegister.COMPLETED
                 sequence = whole_sequence(record >> 16 & 0xFFFF, done)
                 faults.append(Fault(queue=name, sequence=sequence, cause=cause, address=address))
         return tuple(faults)

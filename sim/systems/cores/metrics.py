@@ -120,7 +120,7 @@ def _remote(m: Measured) -> dict[str, Any]:
 def _split_attention(m: Measured) -> dict[str, Any]:
     """Products of all arrays; bytes that come to core 0, in the whole run, for no array makes more in all of it."""
     cfg, cycles, cores = m.cfg, m.result.cycles, m.params["cores"]
-    copies = [copy for program in m.ensemble.programs[1:] for ring in program.rings for copy in ring]
+    copies = [copy for program in m.ensemble.programs[1:] for copy in program.copies()]
     sizes = [copy.bytes for copy in copies if copy.destination.core != copy.source.core]
     forwarded = sum(sizes)
     macs = sum(program.macs for program in m.ensemble.programs)

@@ -1,0 +1,1 @@
+"""What a run decides: numbers that it reads, blocks that it leaves out, rows that it finds."""

@@ -1,0 +1,40 @@
+"""The program that one run has executed: what its registers decided is decided, and nothing is left open."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from firmware.decisions.steps import executed
+from firmware.numbers import element_bytes
+from firmware.program import Program
+
+__all__ = ["executed_program", "given_registers"]
+
+
+def given_registers(program: Program) -> dict[int, int] | None:
+    """Their values, if all of them are inputs."""
+    values: dict[int, int] = {}
+    for register in program.registers:
+        tensor = program.tensors[register.tensor]
+        if tensor.data is None:
+            return None
+        bits = np.ascontiguousarray(tensor.data).reshape(-1)
+        values[register.index] = int(bits[register.offset // element_bytes(tensor.dtype)].astype(np.int32))
+    return values
+
+
+def executed_program(program: Program, registers: Mapping[int, int]) -> Program:
+    """The program of a run in which the registers, by index, had these values; itself if there are none."""
+    if not any(program.steps.values()):
+        return program
+    queues, texts = dict(program.queues), {}
+    for queue, steps in program.steps.items():
+        turns = program.turns(queue)
+        if not steps:
+            texts[queue] = turns
+            continue
+        found = executed(steps, program.queues[queue], registers)
+        queues[queue] = [instruction for instruction, _ in found]
+        texts[queue] = ["" if place is None else turns[place] for _, place in found]
+    return replace(program, queues=queues, steps={}, loops={}, turn_texts=texts)

@@ -1,0 +1,191 @@
+"""Numbers that only a run knows: registers, what is reckoned with them, conditions. A sequencer reckons the same."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, NoReturn
+
+from firmware.errors import KernelError
+from rtl.contract.sequence import SeqOp
+
+__all__ = ["Condition", "Number", "Register", "parts_of", "value_of"]
+
+LEAST, MOST = -(1 << 31), (1 << 31) - 1
+_REFUSED = "a register has no value while a kernel is said: "
+
+_FUNCTIONS: dict[SeqOp, Callable[[int, int], int]] = {
+    SeqOp.ADD: lambda a, b: a + b,
+    SeqOp.SUBTRACT: lambda a, b: a - b,
+    SeqOp.MULTIPLY: lambda a, b: a * b,
+    SeqOp.SHIFT_LEFT: lambda a, b: a << b,
+    SeqOp.SHIFT_RIGHT: lambda a, b: a >> b,
+    SeqOp.MIN: min,
+    SeqOp.MAX: max,
+    SeqOp.EQUAL: lambda a, b: int(a == b),
+    SeqOp.LESS: lambda a, b: int(a < b),
+}
+
+
+def _refuse(what: str) -> Callable[..., NoReturn]:
+    def refuse(self: object, *_: object) -> NoReturn:
+        raise KernelError(f"{_REFUSED}{what}")
+
+    return refuse
+
+
+class Number:
+    """`op` of `a` and `b`, each a Number or an int; `low` and `high` are its bounds.
+
+    Errors: KernelError if it need not fit in 32 bits.
+    """
+
+    def __init__(self, op: SeqOp, a: "Number | int", b: "Number | int"):
+        self.op, self.a, self.b = op, a, b
+        ends = [_FUNCTIONS[op](x, y) for x, y in product(_bounds(a), _bounds(b))]
+        self.low, self.high = (0, 1) if op in (SeqOp.EQUAL, SeqOp.LESS) else (min(ends), max(ends))
+        if not LEAST <= self.low <= self.high <= MOST:
+            raise KernelError(f"a number from {self.low} to {self.high} does not fit a register of 32 bits")
+
+    def __add__(self, other: Any) -> "Number":
+        return _number(SeqOp.ADD, self, other)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> "Number":
+        return _number(SeqOp.SUBTRACT, self, other)
+
+    def __rsub__(self, other: Any) -> "Number":
+        return _number(SeqOp.SUBTRACT, other, self)
+
+    def __neg__(self) -> "Number":
+        return Number(SeqOp.SUBTRACT, 0, self)
+
+    def __mul__(self, other: Any) -> "Number":
+        return _number(SeqOp.MULTIPLY, self, other)
+
+    __rmul__ = __mul__
+
+    def __lshift__(self, other: Any) -> "Number":
+        return _number(SeqOp.SHIFT_LEFT, self, _shift(other))
+
+    def __rshift__(self, other: Any) -> "Number":
+        return _number(SeqOp.SHIFT_RIGHT, self, _shift(other))
+
+    def __floordiv__(self, other: Any) -> "Number":
+        if not isinstance(other, int):
+            return NotImplemented
+        if other < 1 or other & (other - 1):
+            raise KernelError(f"a register is divided by a power of two, which {other} is not")
+        return self >> other.bit_length() - 1
+
+    def __mod__(self, other: Any) -> "Number":
+        if not isinstance(other, int):
+            return NotImplemented
+        return self - self // other * other
+
+    def at_most(self, other: "Number | int") -> "Number":
+        """The less of the two."""
+        return Number(SeqOp.MIN, self, other)
+
+    def at_least(self, other: "Number | int") -> "Number":
+        """The greater of the two."""
+        return Number(SeqOp.MAX, self, other)
+
+    def __lt__(self, other: Any) -> "Condition":
+        return _condition(SeqOp.LESS, self, other)
+
+    def __ge__(self, other: Any) -> "Condition":
+        return _condition(SeqOp.LESS, self, other, holds_if=False)
+
+    def __gt__(self, other: Any) -> "Condition":
+        if isinstance(other, int):
+            return _condition(SeqOp.LESS, self, other + 1, holds_if=False)
+        return _condition(SeqOp.LESS, other, self)
+
+    def __le__(self, other: Any) -> "Condition":
+        if isinstance(other, int):
+            return _condition(SeqOp.LESS, self, other + 1)
+        return _condition(SeqOp.LESS, other, self, holds_if=False)
+
+    def __eq__(self, other: Any) -> "Condition":  # type: ignore[override]
+        return _condition(SeqOp.EQUAL, self, other)
+
+    def __ne__(self, other: Any) -> "Condition":  # type: ignore[override]
+        return _condition(SeqOp.EQUAL, self, other, holds_if=False)
+
+    __hash__ = object.__hash__
+    __bool__ = _refuse("a block is left out by `with k.if_(n != 0):`")
+    __int__ = __index__ = _refuse("k.loop takes it as it is, and so do rows of a tensor in HBM")
+    __float__ = __truediv__ = __rtruediv__ = _refuse("whole numbers only are reckoned with it")
+    __iter__ = __len__ = _refuse("a loop of so many turns is `with k.loop(n) as i:`")
+
+    def __repr__(self) -> str:
+        return f"a number from {self.low} to {self.high}"
+
+
+class Register(Number):
+    """The 32-bit word at byte `offset` of tensor `tensor`, when the queue comes to it: from 0 to `high`."""
+
+    def __init__(self, index: int, tensor: str, offset: int, high: int, place: str):
+        self.index, self.tensor, self.offset, self.place = index, tensor, offset, place
+        self.low, self.high = 0, high
+
+    def __repr__(self) -> str:
+        return f"the register from {self.tensor}"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Condition:
+    """Whether `number` is not 0; with `holds_if` False, whether it is."""
+
+    number: Number
+    holds_if: bool = True
+
+    __bool__ = _refuse("a block is left out by `with k.if_(n < 3):`")
+
+    def __invert__(self) -> "Condition":
+        return Condition(self.number, not self.holds_if)
+
+    def holds(self, registers: Mapping[int, int]) -> bool:
+        """With these values of registers, by index."""
+        return (value_of(self.number, registers) != 0) == self.holds_if
+
+
+def _bounds(value: Number | int) -> tuple[int, int]:
+    return (value, value) if isinstance(value, int) else (value.low, value.high)
+
+
+def _shift(by: Any) -> Any:
+    if isinstance(by, int) and not 0 <= by < 32:
+        raise KernelError(f"a register is shifted by 0 to 31 bits, not {by}")
+    if isinstance(by, Number) and not 0 <= by.low <= by.high < 32:
+        raise KernelError(f"a register is shifted by 0 to 31 bits, not by {by!r}")
+    return by
+
+
+def _number(op: SeqOp, a: Any, b: Any) -> Any:
+    known = all(isinstance(one, (int, Number)) for one in (a, b))
+    return Number(op, a, b) if known else NotImplemented
+
+
+def _condition(op: SeqOp, a: Any, b: Any, *, holds_if: bool = True) -> Any:
+    number = _number(op, a, b)
+    return number if number is NotImplemented else Condition(number, holds_if)
+
+
+def value_of(number: Number | int, registers: Mapping[int, int]) -> int:
+    """What it is with these values of registers, by index."""
+    if isinstance(number, int):
+        return number
+    if isinstance(number, Register):
+        return registers[number.index]
+    return _FUNCTIONS[number.op](value_of(number.a, registers), value_of(number.b, registers))
+
+
+def parts_of(number: Number | int) -> Iterator[Register]:
+    """Registers that it is reckoned from."""
+    if isinstance(number, Register):
+        yield number
+    elif isinstance(number, Number):
+        yield from parts_of(number.a)
+        yield from parts_of(number.b)

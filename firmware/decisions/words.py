@@ -1,0 +1,117 @@
+"""Words of a queue whose run decides: what its sequencer executes."""
+
+from collections.abc import Callable, Sequence
+
+from firmware.decisions.numbers import Condition, Number, Register
+from firmware.decisions.steps import Guard, Items, Read, Step
+from firmware.errors import KernelError
+from firmware.loops.words import operation, sequence
+from firmware.program import Instruction
+from rtl.contract.sequence import OPERATION, OPERATIONS, OPERATIONS_AT, REGISTERS, SeqOp
+
+__all__ = ["REGISTERS_MAX", "queue_words"]
+
+ZERO = REGISTERS - 1
+"""A register that nobody writes."""
+
+_REGISTERS_OF_PARTS = 14
+REGISTERS_MAX = ZERO - _REGISTERS_OF_PARTS
+"""Of a program; those behind hold what is reckoned with them."""
+
+
+class _Reckoner:
+    """Operations that put a number into a register."""
+
+    def __init__(self) -> None:
+        self.operations: list[int] = []
+        self._free = REGISTERS_MAX
+
+    def register(self, number: Number | int) -> int:
+        """The register that has it."""
+        if isinstance(number, Register):
+            return number.index
+        if self._free == ZERO:
+            raise KernelError(f"a condition has more than {_REGISTERS_OF_PARTS} parts")
+        if isinstance(number, int):
+            if number == 0:
+                return ZERO
+            made = operation(SeqOp.ADD, self._free, ZERO, None, number)
+        else:
+            a = self.register(number.a)
+            b = None if isinstance(number.b, int) else self.register(number.b)
+            made = operation(number.op, self._free, a, b, number.b if isinstance(number.b, int) else 0)
+        self.operations.append(made)
+        self._free += 1
+        return self._free - 1
+
+
+class _Words:
+    """Words so far; branches to labels get their numbers at the end."""
+
+    def __init__(self) -> None:
+        self.words: list[int] = []
+        self._branches: list[tuple[int, int, object]] = []  # word, turn, label
+        self._labels: dict[object, int] = {}
+
+    def place(self, label: object) -> None:
+        """The word that comes next."""
+        self._labels[label] = len(self.words)
+
+    def operations(self, operations: Sequence[int], label: object = None) -> None:
+        """Words of operations, the last of which goes to a label if one is given."""
+        for at in range(0, len(operations), OPERATIONS):
+            self.words.append(sequence(*operations[at : at + OPERATIONS]))
+        if label is not None:
+            self._branches.append((len(self.words) - 1, (len(operations) - 1) % OPERATIONS, label))
+
+    def all(self) -> list[int]:
+        """All words, with the numbers that branches go to."""
+        words = list(self.words)
+        for at, turn, label in self._branches:
+            words[at] |= self._labels[label] << OPERATIONS_AT + turn * OPERATION.width + OPERATION.offset("immediate")
+        return words
+
+
+def _unless(condition: Condition) -> list[int]:
+    """Operations, the last one a branch that is taken unless the condition holds."""
+    reckoner = _Reckoner()
+    register = reckoner.register(condition.number)
+    op = SeqOp.BRANCH_EQUAL if condition.holds_if else SeqOp.BRANCH_UNLIKE
+    return [*reckoner.operations, operation(op, 0, register, ZERO)]
+
+
+def queue_words(
+    steps: Sequence[Step],
+    words: Sequence[int],
+    encode: Callable[[Instruction], int],
+    place: Callable[[Register], int],
+) -> list[int]:
+    """Words of a queue with these steps. `words`: its instructions, all of them; `encode` makes such a word; `place`:
+    the number of a register's 32-bit word in HBM."""
+    made = _Words()
+    instead: list[tuple[Guard, object]] = []
+    for step in steps:
+        if isinstance(step, Items):
+            made.words += words[step.begin : step.end]
+        elif isinstance(step, Read):
+            made.words += map(encode, step.waits)
+            index = step.register.index
+            load = operation(SeqOp.LOAD, index, ZERO, None, place(step.register))
+            bound = operation(SeqOp.BOUND, index, index, None, step.register.high)
+            made.words.append(sequence(load, bound, fence=True))
+        elif isinstance(step, Guard):
+            label = object()
+            instead.append((step, label))
+            made.operations(_unless(step.condition), label)
+        else:
+            made.place(id(step.region))
+    ends = object()
+    jump = operation(SeqOp.BRANCH_EQUAL, 0, ZERO, ZERO)
+    if instead:
+        made.operations([jump], ends)
+    for guard, label in instead:
+        made.place(label)
+        made.words += map(encode, guard.instead)
+        made.operations([jump], id(guard.region))
+    made.place(ends)
+    return made.all()
