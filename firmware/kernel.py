@@ -268,13 +268,12 @@ class Kernel(Loops):
     def _engines(self) -> tuple[Engine, ...]:
         return self.tensor, self.vector, self.scalar, self.gpsimd
 
-    def _keeps(self) -> object:
-        """What engines hold from one instruction to another."""
+    def _keeps(self) -> list[object]:
+        """What each engine holds from one instruction to another."""
         return [engine.keeps() for engine in self._engines()]
 
-    def _forgets(self) -> None:
-        for engine in self._engines():
-            engine.forgets()
+    def _forgets(self, engine: int) -> None:
+        self._engines()[engine].forgets()
 
     def reserve_own_rings(self) -> None:
         """For rings: the last semaphores count what queues copy directly."""

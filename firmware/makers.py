@@ -9,6 +9,7 @@ import numpy as np
 
 from firmware.kernel import KernelError
 from firmware.kernels.attention import attention
+from firmware.kernels.decode import decode
 from firmware.kernels.dma_copy import dma_copy
 from firmware.kernels.feed_forward import feed_forward
 from firmware.kernels.gemm import gemm
@@ -31,6 +32,7 @@ from rtl.contract.config import Config
 __all__ = [
     "held",
     "make_attention",
+    "make_decode",
     "make_dma",
     "make_ffn",
     "make_gemm",
@@ -134,6 +136,16 @@ def make_attention(cfg: Config, params: Mapping[str, Any], seed: int) -> Program
     q, k, v = random_attention("attention", params, rng)
     sinks = rng.standard_normal(params["heads"], np.float32) if params["sinks"] else None
     return attention(cfg, q, k, v, causal=params["causal"], window=params["window"], sinks=sinks)
+
+
+def make_decode(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
+    heads, shared, head, past = (params[name] for name in ("heads", "kv_heads", "head", "past"))
+    live = past if params["live"] is None else params["live"]
+    held("decode", shared * past * 2 * head, heads=heads, past=past, head=head)
+    rng = np.random.default_rng(seed if params["seed"] is None else params["seed"])
+    shapes = (heads, head), (shared, live, head), (shared, live, head)
+    q, k, v = (rng.standard_normal(shape, np.float32) for shape in shapes)
+    return decode(cfg, q, k, v, past=past, dynamic=params["dynamic"], block=params["block"])
 
 
 def make_softmax(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:

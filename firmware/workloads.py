@@ -13,6 +13,7 @@ from firmware.kernels.transpose import ENGINES, TRANSPOSED_FORMATS
 from firmware.layer_parts import LAYER_PARTS
 from firmware.makers import (
     make_attention,
+    make_decode,
     make_dma,
     make_ffn,
     make_gemm,
@@ -126,6 +127,25 @@ WORKLOADS: dict[str, Workload] = {
             },
             settle=settle_attention,
             maker=make_attention,
+        ),
+        Workload(
+            name="decode",
+            doc="attention of one token over a cache of keys and values, as many of them as a number in HBM says",
+            params={
+                "heads": size(8, "heads"),
+                "kv_heads": size(1, "heads of keys and values, each shared by a group of heads"),
+                "head": size(64, "dimensions of a head"),
+                "past": size(256, "tokens that the cache has room for"),
+                "live": Param(
+                    type=int, default=None, doc="tokens in it; all if not given", minimum=0, maximum=SIZE_MAX
+                ),
+                "block": size(None, "tokens of a turn, a power of two; four times the array's columns if not given"),
+                "dynamic": Param(
+                    type=bool, default=True, doc="the run reads how many tokens are live; else the kernel knows"
+                ),
+                "seed": SEED,
+            },
+            maker=make_decode,
         ),
         Workload(
             name="softmax",

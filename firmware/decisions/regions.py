@@ -1,6 +1,6 @@
 """Blocks of a kernel that a run may leave out, as counts of items: where each may be left, and where it ends."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from firmware.decisions.numbers import Condition, Register
@@ -38,12 +38,14 @@ class Load:
 
 class Regions:
     """Of a kernel whose producers have `counts()` items so far. `events` are in the order of the program. `keeps()`:
-    what engines hold; `forgets()` is called behind a block that may have left them holding something else."""
+    what each engine holds; `forgets(n)`: a block may have left the n-th of them holding something else."""
 
-    def __init__(self, counts: Callable[[], Known], keeps: Callable[[], object], forgets: Callable[[], None]):
+    def __init__(
+        self, counts: Callable[[], Known], keeps: Callable[[], Sequence[object]], forgets: Callable[[int], None]
+    ):
         self._counts, self._keeps, self._forgets = counts, keeps, forgets
         self._open: list[Region] = []
-        self._kept: list[list[object]] = []  # of each of these, at its exits
+        self._kept: list[list[Sequence[object]]] = []  # of each of these, at its exits
         self.events: list[Load | Exit | Region] = []
 
     @property
@@ -72,6 +74,7 @@ class Regions:
         region = self._open.pop()
         region.ends = self._counts()
         self.events.append(region)
-        now = self._keeps()
-        if any(kept != now for kept in self._kept.pop()):
-            self._forgets()
+        kept = self._kept.pop()
+        for n, now in enumerate(self._keeps()):
+            if any(before[n] != now for before in kept):
+                self._forgets(n)
