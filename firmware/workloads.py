@@ -134,7 +134,7 @@ WORKLOADS: dict[str, Workload] = {
             params={
                 "heads": size(8, "heads"),
                 "kv_heads": size(1, "heads of keys and values, each shared by a group of heads"),
-                "head": size(64, "dimensions of a head"),
+                "head": size(32, "dimensions of a head"),
                 "past": size(256, "tokens that the cache has room for"),
                 "live": Param(
                     type=int, default=None, doc="tokens in it; all if not given", minimum=0, maximum=SIZE_MAX

@@ -1,15 +1,17 @@
 """The program that one run has executed: what its registers decided is decided, and nothing is left open."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from firmware.decisions.steps import executed
 from firmware.numbers import element_bytes
-from firmware.program import Program
+from firmware.program import Instruction, Program
+from rtl.contract.config import TensorConfig
+from rtl.contract.isa import Opcode, Queue
 
-__all__ = ["executed_program", "given_registers"]
+__all__ = ["executed_program", "given_registers", "tensor_columns"]
 
 
 def given_registers(program: Program) -> dict[int, int] | None:
@@ -37,4 +39,17 @@ def executed_program(program: Program, registers: Mapping[int, int]) -> Program:
         found = executed(steps, program.queues[queue], registers)
         queues[queue] = [instruction for instruction, _ in found]
         texts[queue] = ["" if place is None else turns[place] for _, place in found]
-    return replace(program, queues=queues, steps={}, loops={}, turn_texts=texts)
+    columns = tensor_columns(queues.get(Queue.TENSOR, []), program.config.tensor)
+    return replace(program, queues=queues, steps={}, loops={}, turn_texts=texts, tensor_columns=columns)
+
+
+def tensor_columns(instructions: Sequence[Instruction], tensor: TensorConfig) -> int:
+    """Moving columns of the busiest row group, as kernels count them (RowTiles.sent)."""
+    found = [0] * tensor.groups
+    for i in instructions:
+        if i.opcode == Opcode.MULTIPLY_MOVING and i.src0 is not None and i.dst is not None:
+            each = tensor.groups >> i.tile
+            first = i.src0.partition_start // (tensor.rows >> i.tile) * each
+            for group in range(first, first + each):
+                found[group] += i.dst.elements
+    return max(found)

@@ -115,7 +115,7 @@ class Number:
 
     __hash__ = object.__hash__
     __bool__ = _refuse("a block is left out by `with k.if_(n != 0):`")
-    __int__ = __index__ = _refuse("k.loop takes it as it is, and so do rows of a tensor in HBM")
+    __int__ = __index__ = _refuse("k.loop and k.if_ take it as it is, and no view does")
     __float__ = __truediv__ = __rtruediv__ = _refuse("whole numbers only are reckoned with it")
     __iter__ = __len__ = _refuse("a loop of so many turns is `with k.loop(n) as i:`")
 

@@ -85,7 +85,7 @@ class RowTiles(Generic[OperandT]):
 
     def keeps(self) -> tuple[Any, ...]:
         """What each row group holds."""
-        return (*self._held, *self._waits)
+        return tuple(self._held)
 
     def forgets(self) -> None:
         """Nobody knows what they hold."""

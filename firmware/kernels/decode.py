@@ -6,8 +6,8 @@ is copied whole, and scores of what is not live are set to the least number befo
 the live tokens counts, if only it is finite. If the kernel knows their number its loops are of known length, else it is
 the same.
 
-The queries of the heads that share keys are the rows of one product. Two loops: scores of all blocks and their largest;
-then exponentials, their sum and the product with V, which adds up in PSUM.
+The queries of the heads that share keys are the rows of one product. Two loops: scores of all blocks, scaled by the
+scalar engine, and their largest; then exponentials, their sum and the product with V, which adds up in PSUM.
 """
 
 from dataclasses import dataclass
@@ -90,7 +90,9 @@ class _Decode:
         self.scores = k.sbuf("scores", partitions=g, columns=s.room, dtype="fp32")
         self.weights = k.sbuf("weights", partitions=g, columns=s.room, dtype="bf16")
         self.turned = [k.sbuf(f"turned {n}", partitions=s.piece, columns=g, dtype="bf16") for n in range(2)]
-        self.columns = k.sbuf("columns", partitions=g, columns=3, dtype="fp32")
+        self.peak, self.total = (
+            k.sbuf(name, partitions=g, columns=1, dtype="fp32")[:, :] for name in ("peak", "total")
+        )
         self.out = [k.sbuf(f"out {n}", partitions=g, columns=s.values, dtype="fp32") for n in range(slots)]
         self.sums = [k.psum(f"sums {n}", partitions=g, columns=s.block) for n in range(2)]
         self.pieces = [k.psum(f"pieces {n}", partitions=s.piece, columns=g) for n in range(2)]
@@ -104,15 +106,11 @@ class _Decode:
         k.vector.memset(self.out[slot][:, :], 0.0)
         with k.loop(self.turns) as i:
             self._score(slot, i, keys)
-        peak, shift, total = (self.columns[:, n : n + 1] for n in range(3))
-        scale = 1.0 / float(np.sqrt(s.head))
-        with k.if_(self.live > 0):
-            k.vector.tensor_scalar(shift, peak, "multiply", -scale)
         with k.loop(self.turns) as i:
-            self._weigh(slot, i, values, scale, shift, total)
+            self._weigh(slot, i, values)
         with k.if_(self.live > 0):
-            k.vector.reciprocal(total, total)
-            k.vector.tensor_scalar(self.out[slot][:, :], self.result[:, :], "multiply", total)
+            k.vector.reciprocal(self.total, self.total)
+            k.vector.tensor_scalar(self.out[slot][:, :], self.result[:, :], "multiply", self.total)
         k.dma(context, self.out[slot][:, :])
 
     def _score(self, slot: int, i: int, keys: HbmView) -> None:
@@ -123,21 +121,19 @@ class _Decode:
             k.dma(tile[:, first:last], keys[chunk, first:last])
             k.tensor.load(self.queries[slot][n][:, :])
             k.tensor.matmul(tile[:, first:last], sums[:, :], accumulate=n > 0)
-        peak = self.columns[:, 0:1]
         how = k.pick(("reduce", "reset_reduce"), i == 0)
         scores = self.scores[:, first:last]
-        k.vector.range_select(scores, sums[:, :], "ge", 0.0, "lt", self.last, start=first, reduce=how, store=peak)
+        k.scalar.activation(scores, sums[:, :], "copy", scale=1.0 / float(np.sqrt(s.head)))
+        k.vector.range_select(scores, scores, "ge", 0.0, "lt", self.last, start=first, reduce=how, store=self.peak)
 
-    def _weigh(self, slot: int, i: int, values: HbmView, scale: float, shift: TileView, total: TileView) -> None:
+    def _weigh(self, slot: int, i: int, values: HbmView) -> None:
         k, s = self.k, self.sizes
         first, last, each = i * s.block, (i + 1) * s.block, s.block // s.piece
         here = self.values[slot][:, first // s.piece * s.values : last // s.piece * s.values]
         k.dma(here.split(0, s.values), values[first:last, :].split(0, s.piece).permute((1, 0, 2)))
         weights = self.weights[:, first:last]
         how = k.pick(("reduce", "reset_reduce"), i == 0)
-        k.scalar.activation(
-            weights, self.scores[:, first:last], "exp", scale=scale, bias=shift, reduce=how, store=total
-        )
+        k.vector.exp(weights, self.scores[:, first:last], self.peak, reduce=how, store=self.total)
         for n in range(each):
             pieces, turned = self.pieces[n % 2], self.turned[n % 2]
             k.tensor.transpose(weights[:, n * s.piece : (n + 1) * s.piece], pieces[:, :])
@@ -176,7 +172,6 @@ def decode(
     stored = _cache(cfg, live, s.room, values)
     cached = k.hbm("values", stored.shape, "bf16", stored)
     context = k.hbm("context", (shared, s.group, s.values), "fp32")
-    k.scalar.load_table(["exp"])
     count: Number | int = live
     last: TileView | float = float(live)
     if dynamic:
@@ -192,9 +187,10 @@ def decode(
 
     def metrics(outputs: dict[str, np.ndarray]) -> dict[str, Any]:
         """The context against float64 attention of the rounded operands."""
-        rounded = [decoded(encode(x, "bf16"), "bf16") for x in (q.reshape(shared, s.group, -1), keys, values)]
+        arrays = (q.reshape(shared, s.group, -1), keys, values)
+        rq, rk, rv = (decoded(encode(x, "bf16"), "bf16") for x in arrays)
         found = decoded(outputs["context"], "fp32")
-        exact = attention_reference(*rounded, Sight(s.group, live), None) if live else np.zeros(found.shape)
+        exact = attention_reference(rq, rk, rv, Sight(s.group, live), None) if live else np.zeros(found.shape)
         return product_metrics(found, exact)
 
     notes = [

@@ -1,5 +1,7 @@
 """What random kernels are made of: tiles with bits of any kind, views of any pattern, statements."""
 
+from typing import Any
+
 import numpy as np
 
 from firmware.kernel import HbmView, Kernel, Tile, TileView
@@ -7,7 +9,7 @@ from firmware.numbers import bits_dtype
 from rtl.contract.access_pattern import start_partition_rule
 from rtl.contract.config import Config
 from rtl.contract.formats import FORMATS
-from rtl.contract.isa import Queue
+from rtl.contract.isa import COPY_QUEUES, Queue
 
 __all__ = ["Maker"]
 
@@ -26,6 +28,7 @@ class Maker:
         self.k = Kernel(cfg, f"random {seed}")
         self.triggers = [TRIGGERS[i] for i in self.rng.integers(len(TRIGGERS), size=cfg.dma.rings)]
         self.width = min(cfg.tensor.moving_max, cfg.psum.partition_bytes // 8)
+        self.directly: bool | None = None  # copies go by queues' own rings: all; some, if False; none
         self.inputs: dict[str, HbmView] = {}
         self.outputs: dict[str, HbmView] = {}
         self.everything: list[Tile] = []
@@ -53,6 +56,16 @@ class Maker:
         sign = self.rng.integers(0, 2, (rows, columns), dtype=np.uint64) << np.uint64(fmt.bits - 1)
         odd = self.rng.random((rows, columns)) < 0.02
         return np.where(odd, any_bits, ordinary | sign).astype(kind)
+
+    def way(self) -> dict[str, Any]:
+        """How a copy goes: any ring, or a queue's own."""
+        ring = int(self.rng.integers(self.cfg.dma.rings))
+        if self.directly is None:
+            return {"ring": ring, "queue": self.triggers[ring]}
+        queue, direct = COPY_QUEUES[int(self.rng.integers(len(COPY_QUEUES)))], self.rng.random() < 0.3
+        if self.directly or direct:
+            return {"queue": queue, "direct": True}
+        return {"ring": ring, "queue": self.triggers[ring]}
 
     def upto(self, limit: int) -> int:
         """1 to `limit`; small, large and everything between alike often."""
@@ -130,15 +143,14 @@ class Maker:
         tile = self.pick("fp32", "bf16")
         rows, columns = self.upto(p), self.upto(self.width)
         to, right = (int(self.rng.integers(0, size - n + 1)) for size, n in ((p, rows), (self.width, columns)))
-        ring = int(self.rng.integers(self.cfg.dma.rings))
-        queue = self.triggers[ring]
+        way = self.way()
         inside = tile[to : to + rows, right : right + columns]
         other = next((t for t in self.tiles if t.dtype == tile.dtype and t is not tile), tile)
         for _ in range(self.upto(3)):
             at, left = (int(self.rng.integers(0, size - n + 1)) for size, n in ((p, rows), (self.width, columns)))
             box = (slice(at, at + rows), slice(left, left + columns))
             source = other[box] if other is not tile and self.rng.random() < 0.5 else self.inputs[tile.name][box]
-            self.k.dma(inside, source, ring=ring, queue=queue, add=tile.dtype if self.rng.random() < 0.8 else None)
+            self.k.dma(inside, source, **way, add=tile.dtype if self.rng.random() < 0.8 else None)
 
     def move(self) -> None:
         """A copy by DMA: SBUF to SBUF, from HBM or to HBM, any box, any ring, any queue."""
@@ -147,19 +159,18 @@ class Maker:
         rows, columns = self.upto(p), self.upto(self.width)
         at, to = (int(self.rng.integers(0, p - rows + 1)) for _ in range(2))
         left, right = (int(self.rng.integers(0, self.width - columns + 1)) for _ in range(2))
-        ring = int(self.rng.integers(self.cfg.dma.rings))
-        queue = self.triggers[ring]
+        way = self.way()
         inside = tile[to : to + rows, right : right + columns]
         box = (slice(at, at + rows), slice(left, left + columns))
         kind = int(self.rng.integers(3))
         if kind == 0:
-            self.k.dma(inside, self.inputs[tile.name][box], ring=ring, queue=queue)
+            self.k.dma(inside, self.inputs[tile.name][box], **way)
         elif kind == 1:
-            self.k.dma(self.outputs[tile.name][box], inside, ring=ring, queue=queue)
+            self.k.dma(self.outputs[tile.name][box], inside, **way)
         else:
             other = next((t for t in self.tiles if t.dtype == tile.dtype and t is not tile), None)
             if other is not None:
-                self.k.dma(inside, other[box], ring=ring, queue=queue)
+                self.k.dma(inside, other[box], **way)
 
     def begin(self) -> None:
         """Bits everywhere: tiles from HBM, all of PSUM from the array."""

@@ -1,0 +1,266 @@
+"""Kernels whose runs decide: numbers, what a queue executes for each of them, what is refused."""
+
+from collections.abc import Callable
+from itertools import product
+
+import numpy as np
+import pytest
+
+from firmware.assemble import instruction_word
+from firmware.decisions.executed import executed_program, given_registers, tensor_columns
+from firmware.decisions.numbers import Condition, Number, Register, value_of
+from firmware.decisions.regions import Region
+from firmware.decisions.steps import End, Guard, Items, Read
+from firmware.decisions.words import queue_words
+from firmware.image import build_image
+from firmware.kernel import Kernel, KernelError
+from firmware.program import Instruction, Program
+from firmware.workloads import find_workload
+from rtl.contract.config import named
+from rtl.contract.isa import INSTRUCTION, Opcode, Queue
+from verif.checks.random_decisions import MOST, REGISTERS, deciding_kernel
+from verif.golden.machine import GoldenMachine
+from verif.golden.sequencer import Sequencer
+
+CFG = named("tiny")
+P = CFG.partitions
+
+
+def nop(number: int) -> int:
+    return INSTRUCTION.pack(update_value=number)
+
+
+def registers(*highs: int) -> list[Register]:
+    return [Register(n, f"n{n}", 0, high, "here") for n, high in enumerate(highs)]
+
+
+def expressions(a: Number, b: Number) -> list[Number]:
+    return [
+        a + b, a - b, 7 - a, -a, a * b, 3 * a - 5, a << 2, a >> 1, b // 4, -(-a // 2), a % 4, a.at_most(3),
+        b.at_least(a), (a + 2) * (b - 3) % 8, a.at_most(b) - a.at_least(2) * b,
+    ]  # fmt: skip
+
+
+def conditions(a: Number, b: Number) -> list[Condition]:
+    return [a < b, a <= b, a > b, a >= b, a == b, a != b, a < 3, a <= 3, a > 3, a >= 3, a == 3, a != 3, 3 < a,
+            ~(a < b), a + b < 6, a * b == 4, a - b > -2]  # fmt: skip
+
+
+def told(a: int, b: int) -> list[bool]:
+    return [a < b, a <= b, a > b, a >= b, a == b, a != b, a < 3, a <= 3, a > 3, a >= 3, a == 3, a != 3, 3 < a,
+            not a < b, a + b < 6, a * b == 4, a - b > -2]  # fmt: skip
+
+
+def test_numbers_are_what_python_says() -> None:
+    a, b = registers(5, 6)
+    for x, y in product(range(6), range(7)):
+        values = {0: x, 1: y}
+        want = [
+            x + y, x - y, 7 - x, -x, x * y, 3 * x - 5, x << 2, x >> 1, y // 4, -(-x // 2), x % 4, min(x, 3), max(y, x),
+            (x + 2) * (y - 3) % 8, min(x, y) - max(x, 2) * y,
+        ]  # fmt: skip
+        found = expressions(a, b)
+        assert [value_of(number, values) for number in found] == want
+        assert all(number.low <= value <= number.high for number, value in zip(found, want, strict=True))
+        assert [one.holds(values) for one in conditions(a, b)] == told(x, y)
+
+
+def test_a_sequencer_decides_as_python_does() -> None:
+    """Each condition as a guard of a word: it is shown where it holds; else what stands instead."""
+    a, b = registers(5, 6)
+    for condition, n in zip(conditions(a, b), range(99), strict=False):
+        region = Region("here")
+        instead = (Instruction(opcode=Opcode.NOP, update=0, adds=9),)
+        steps = [Read(a, ()), Read(b, ()), Items(0, 1), Guard(condition, region, instead), Items(1, 2), End(region)]
+        words = queue_words(
+            [*steps, Items(2, 3)],
+            [nop(1), nop(2), nop(3)],
+            lambda i: nop(i.adds),
+            lambda register: 100 + register.index,
+        )
+        for x, y in product(range(6), range(7)):
+            shown = list(Sequencer(words, lambda _: 0, 1, load={100: x, 101: y}.__getitem__))
+            values = [INSTRUCTION.unpack(one.word)["update_value"] for one in shown]
+            assert not any(one.cause for one in shown)
+            assert values == [1, 2 if told(x, y)[n] else 9, 3], (n, x, y)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_queue_shows_what_is_executed(seed: int) -> None:
+    """For every choice of numbers the words of the program become those of the program that has been executed."""
+    for values in list(product(range(MOST + 1), repeat=REGISTERS))[:: 7 + seed]:
+        program = deciding_kernel(CFG, seed, values, known=False, statements=10)
+        assert given_registers(program) == dict(enumerate(values))
+        image = build_image(program)
+        plain = executed_program(program, dict(enumerate(values)))
+        assert not any(plain.steps.values())
+        hbm = image.memory()
+        offsets = {(0, name): region.offset for name, region in image.tensors.items()}
+        for queue in Queue:
+            base, count = image.queues[queue]
+            code = hbm[base : base + 128 * count].reshape(-1, 128)
+            words = [int.from_bytes(word.tobytes(), "little") for word in code]
+            shown = [one.word for one in Sequencer(words, lambda _: 0, 1, load=hbm.view("<i4").tolist().__getitem__)]
+            want = [int.from_bytes(instruction_word(i, offsets), "little") for i in plain.queues[queue]]
+            assert shown == want
+            assert image.instructions[queue] == len(want)
+            assert len(plain.turns(queue)) == len(want)
+
+
+@pytest.mark.parametrize("seed", range(100, 112))
+def test_what_a_run_decides_is_what_the_kernel_would(seed: int) -> None:
+    """Bits are those of the kernel that knows its numbers, in any order that the contract allows."""
+    rng = np.random.default_rng(seed)
+    for _ in range(2):
+        values = rng.integers(MOST + 1, size=REGISTERS).tolist()
+        want = GoldenMachine(CFG)
+        want.load(build_image(deciding_kernel(CFG, seed, values, known=True)))
+        expected = want.run()
+        assert not expected.faults
+        image = build_image(deciding_kernel(CFG, seed, values, known=False))
+        for order in (None, 1, 2, 3):
+            machine = GoldenMachine(CFG, order)
+            machine.load(image)
+            found = machine.run()
+            assert not found.faults
+            for name, bits in expected.outputs.items():
+                assert np.array_equal(found.outputs[name], bits), (values, order, name)
+
+
+@pytest.mark.parametrize(
+    ("workload", "settings"),
+    [("gemm", ["m=40", "k=24", "n=20"]), ("gemm", ["m=16", "k=16", "n=16", "dtype=fp32"]), ("attention", ["seq=40"])],
+)
+def test_columns_are_counted_as_kernels_do(workload: str, settings: list[str]) -> None:
+    cfg = named("small")
+    one = find_workload(workload)
+    program = one.build(cfg, one.parse(settings), 1)
+    assert tensor_columns(program.queues[Queue.TENSOR], cfg.tensor) == program.tensor_columns
+
+
+class Setting:
+    """A kernel with a number, an input, an output and tiles for them."""
+
+    def __init__(self, most: int = 4):
+        self.k = k = Kernel(CFG, "blocks")
+        self.number = k.hbm("n", (1,), "int32", np.array([2], np.uint32))
+        self.x = k.hbm("x", (P, 16), "bf16", np.zeros((P, 16), np.uint16))
+        self.y = k.hbm("y", (P, 16), "bf16")
+        self.tile = k.sbuf("tile", partitions=P, columns=16, dtype="bf16")
+        self.n = k.register(self.number, most)
+        self.sums = k.psum("sums", partitions=P, columns=16)
+
+
+def test_an_engine_that_may_hold_something_else_is_loaded_anew() -> None:
+    s = Setting()
+    s.k.tensor.load(s.tile[:, :P])
+    with s.k.if_(s.n > 1):
+        s.k.tensor.matmul(s.tile[:, :], s.sums[:, :])  # the same operand in both cases
+    s.k.tensor.matmul(s.tile[:, :], s.sums[:, :])
+    s.k.scalar.load_table(["exp"])
+    with s.k.if_(s.n > 1):
+        s.k.tensor.load(s.tile[:, P : 2 * P])
+        s.k.scalar.load_table(["gelu"])
+    with pytest.raises(KernelError, match="needs a stationary operand loaded before it"):
+        s.k.tensor.matmul(s.tile[:, :], s.sums[:, :])
+    with pytest.raises(KernelError, match="exp is not in the table loaded last"):
+        s.k.scalar.activation(s.tile[:, :], s.tile[:, :], "exp")
+
+
+def test_queues_that_a_register_does_not_concern_stay_as_they_are() -> None:
+    s = Setting()
+    with s.k.if_(s.n > 1):
+        s.k.vector.memset(s.tile[:, :], 1.0)
+    s.k.dma(s.y, s.tile[:, :])
+    program = s.k.program()
+    assert [queue for queue, steps in program.steps.items() if steps] == [Queue.VECTOR]
+    assert build_image(program).queues[Queue.GPSIMD][1] == len(program.queues[Queue.GPSIMD])
+
+
+def _in_block(do: Callable[[Setting], object]) -> Callable[[Setting], None]:
+    def inside(s: Setting) -> None:
+        with s.k.if_(s.n > 1):
+            do(s)
+
+    return inside
+
+
+def _truth(s: Setting) -> None:
+    if s.n > 1:
+        s.k.vector.nop()
+
+
+def _changed(s: Setting) -> None:
+    k = s.k
+    inner = k.hbm("inner", (1,), "int32", inner=True)
+    tile = k.sbuf("one", partitions=1, columns=1, dtype="int32")
+    k.register(inner, 3)
+    k.dma(inner, tile[:, :])
+
+
+WRONG: dict[str, tuple[Callable[[Setting], object], str]] = {
+    "Python's if": (_truth, "a block is left out by `with k.if_"),
+    "truth of a number": (lambda s: bool(s.n), "a block is left out by `with k.if_"),
+    "an index of a tile": (lambda s: s.tile[:, s.n : s.n + 1], "take it as it is, and no view does"),
+    "a range": (lambda s: range(s.n), "k.loop and k.if_ take it as it is"),  # type: ignore[arg-type]
+    "half of it": (lambda s: s.n / 2, "whole numbers only"),
+    "a third": (lambda s: s.n // 3, "a power of two, which 3 is not"),
+    "too many bits": (lambda s: s.n << 32, "0 to 31 bits"),
+    "too large": (lambda s: s.n * (1 << 30), "does not fit a register"),
+    "a loop that never turns": (lambda s: s.k.loop(s.n - 9), "never that many"),
+    "another format": (lambda s: s.k.register(s.x[0:1, 0:1], 3), "int32 or uint32; x is bf16"),
+    "several elements": (lambda s: s.k.register(s.k.hbm("m", (2,), "int32", np.zeros(2, np.uint32)), 3), "one element"),
+    "a negative maximum": (lambda s: s.k.register(s.number, -1), "is at most 2147483647, not -1"),
+    "no whole maximum": (lambda s: s.k.register(s.number, 1.5), "maximum must be a whole number"),  # type: ignore[arg-type]
+    "a ring": (_in_block(lambda s: s.k.dma(s.tile[:, :], s.x, ring=1)), "goes to its queue's own ring, so ring 1"),
+    "another queue": (_in_block(lambda s: s.k.dma(s.tile[:, :], s.x, queue=Queue.VECTOR)), "queue scalar or sync"),
+    "a signal": (
+        _in_block(lambda s: s.k.dma(s.tile[:, :], s.x, signal=s.k.semaphore("done"))),
+        "signals its own queue's ring",
+    ),
+    "a wait": (_in_block(lambda s: s.k.vector.wait(s.k.semaphore("go"), 1)), "waits for a semaphore in every run"),
+    "a register in a loop": (_in_block(lambda s: s.k.register(s.number, 3)), "read before the loops that it is for"),
+    "what has been read changes": (_changed, "inner has been read as a register"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_makes_no_sense_is_one_sentence(name: str) -> None:
+    do, sentence = WRONG[name]
+    with pytest.raises(KernelError, match=sentence) as caught:
+        do(Setting())
+    assert "\n" not in str(caught.value)
+
+
+def test_semaphores_of_direct_copies_are_left_free() -> None:
+    s = Setting()
+    s.k.dma(s.tile[:, :], s.x, direct=True)
+    free = CFG.issue.semaphores - len(Queue) - CFG.dma.rings - 2
+    for n in range(free):
+        s.k.semaphore(f"s{n}")
+    with pytest.raises(KernelError, match="would be number"):
+        s.k.semaphore("one more")
+    full = Setting()
+    for n in range(free + 2):
+        full.k.semaphore(f"s{n}")
+    with pytest.raises(KernelError, match="direct copies need a semaphore for each of 2 queues"):
+        full.k.dma(full.tile[:, :], full.x, direct=True)
+
+
+def test_direct_copies_count_as_others_do() -> None:
+    def kernel(direct: bool) -> Program:
+        s = Setting()
+        s.k.dma(s.tile[:, :], s.x, direct=direct)
+        s.k.dma(s.y, s.tile[:, :], direct=direct, queue=Queue.SCALAR if direct else None)
+        return s.k.program()
+
+    plain, own = kernel(False), kernel(True)
+    assert (own.hbm_read_bytes, own.hbm_written_bytes) == (plain.hbm_read_bytes, plain.hbm_written_bytes)
+    assert not own.rings and len(list(own.copies())) == 2
+    assert [i.opcode for i in own.queues[Queue.SCALAR]] == [Opcode.DMA_COPY]
+    outputs = []
+    for program in (plain, own):
+        machine = GoldenMachine(CFG, 1)
+        machine.load(build_image(program))
+        outputs.append(machine.run().outputs["y"])
+    assert np.array_equal(*outputs)
