@@ -87,9 +87,14 @@ def queue_words(
     place: Callable[[Register], int],
 ) -> list[int]:
     """Words of a queue with these steps. `words`: its instructions, all of them; `encode` makes such a word; `place`:
-    the number of a register's 32-bit word in HBM."""
+    the number of a register's 32-bit word in HBM.
+
+    What stands in for what is left out lies behind it, so that a run which leaves a block goes on in one place, and
+    from there straight ahead: a word far away costs a fetch.
+    """
     made = _Words()
-    instead: list[tuple[Guard, object]] = []
+    instead: dict[int, list[tuple[Guard, object]]] = {}
+    jump = operation(SeqOp.BRANCH_EQUAL, 0, ZERO, ZERO)
     for step in steps:
         if isinstance(step, Items):
             made.words += words[step.begin : step.end]
@@ -101,17 +106,13 @@ def queue_words(
             made.words.append(sequence(load, bound, fence=True))
         elif isinstance(step, Guard):
             label = object()
-            instead.append((step, label))
+            instead.setdefault(id(step.region), []).append((step, label))
             made.operations(_unless(step.condition), label)
         else:
-            made.place(id(step.region))
-    ends = object()
-    jump = operation(SeqOp.BRANCH_EQUAL, 0, ZERO, ZERO)
-    if instead:
-        made.operations([jump], ends)
-    for guard, label in instead:
-        made.place(label)
-        made.words += map(encode, guard.instead)
-        made.operations([jump], id(guard.region))
-    made.place(ends)
+            end = id(step.region)
+            for guard, label in instead.pop(end):
+                made.operations([jump], end)
+                made.place(label)
+                made.words += map(encode, guard.instead)
+            made.place(end)
     return made.all()
