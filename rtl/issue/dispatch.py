@@ -128,7 +128,7 @@ class Dispatch(wiring.Component):
 
         if self.copies:
             m.d.comb += [
-                self.copy.valid.eq(full & go & self.copying & ~faulty),
+                self.copy.valid.eq(full & (go | fault("a copy does not wait")) & self.copying & ~faulty),
                 self.copy.payload.eq(Value.cast(word)[COPY_AT : INSTRUCTION.offset("imm2")]),
             ]
         refused = to_ring & self.refused

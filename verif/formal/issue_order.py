@@ -6,13 +6,13 @@ of a program on; a second start is left to the benches.
 """
 
 from amaranth.asserts import AnySeq
-from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Mux, Signal
+from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.layouts import INSTRUCTION_LAYOUT
 from rtl.contract.config import Config, named
-from rtl.contract.isa import Opcode, Queue, Update, Wait
+from rtl.contract.isa import COPY_AT, INSTRUCTION, Opcode, Queue, Update, Wait
 from rtl.issue.check import CHECKED
 from rtl.issue.queue import IssueQueue
 from verif.formal.arbiter import ones
@@ -31,6 +31,7 @@ class AnyCheck(wiring.Component):
             {
                 "start": In(1),
                 "i": In(stream.Signature(INSTRUCTION_LAYOUT)),
+                "refuse": In(8),
                 "o": Out(stream.Signature(CHECKED)),
                 "wake": Out(1),
             }
@@ -56,7 +57,7 @@ class QueueUnderProof(wiring.Component):
     """A queue, what surrounds it, and counts beside it; numbers are sequence numbers."""
 
     def __init__(self):
-        self.queue = IssueQueue(named("tiny"), Queue.VECTOR)
+        self.queue = IssueQueue(named("tiny"), Queue.SCALAR)  # that has commands, releases and copies
         self.pending = Signal(6)  # commands that the engine has and has not ended
         self.done = Signal()
         self.failure = Signal(8)
@@ -68,10 +69,10 @@ class QueueUnderProof(wiring.Component):
         queue, command = self.queue, self.queue.engine.command
         m.submodules.queue = StandIn(queue, Check=AnyCheck)
         without_reset(m)
-        rules = surround(m, queue, unchecked=("release",) if retires else ("update",), start=0)
+        rules = surround(m, queue, unchecked=("release", "copy") if retires else ("update",), start=0)
         failed = queue.retire.failed
         if not retires:
-            rules["release"].void = failed
+            rules["release"].void = rules["copy"].void = failed
             rule = StreamRules(command.valid, command.ready, command.payload, void=failed)
             m.submodules.rules_command = rule
         m.d.comb += [
@@ -91,7 +92,7 @@ class DispatchProof(QueueUnderProof):
     def elaborate(self, platform: object) -> Module:
         m = self.surrounded(retires=False)
         queue, dispatch, command = self.queue, self.queue.dispatch, self.queue.engine.command
-        words, ring, push = queue.words, queue.release, dispatch.outstanding
+        words, ring, copy, push = queue.words, queue.release, queue.copy, dispatch.outstanding
         word = Signal(INSTRUCTION_LAYOUT)  # that entered last
         entered = Signal(32)
         inside = Signal()  # it has not left
@@ -105,13 +106,13 @@ class DispatchProof(QueueUnderProof):
             | ((word[f"wait{n}"] == Wait.EQ) & (queue.value[n].as_signed() == word[f"wait{n}_value"]))
             for n in range(2)
         ]
-        incoming = data.View(INSTRUCTION_LAYOUT, words.payload)
+        incoming = data.View(INSTRUCTION_LAYOUT, words.payload.word)
         m.d.comb += [
             enters.eq(words.valid & words.ready),
             pushes.eq(push.valid & push.ready),
             leaves.eq(pushes & inside),
             fails.eq(pushes & (push.payload.cause != 0)),
-            local.eq((word.opcode == Opcode.NOP) | (word.opcode == Opcode.DMA_TRIGGER)),
+            local.eq(word.opcode < 16),
             Assume((word.wait0 <= Wait.EQ) & (word.wait1 <= Wait.EQ)),
         ]
         with m.If(enters):
@@ -121,17 +122,20 @@ class DispatchProof(QueueUnderProof):
             m.d.sync += [inside.eq(inside & ~leaves), held.eq(held | (inside & holds[0] & holds[1]))]
         m.d.sync += [stopped.eq(stopped | fails | queue.retire.failed), faulted.eq(faulted | fails)]
 
-        goes = command.valid | ring.valid | (push.valid & (push.payload.cause == 0))
+        goes = command.valid | ring.valid | copy.valid | (push.valid & (push.payload.cause == 0))
         sound = push.payload.cause == 0
         m.d.comb += [
             Assert(~(enters & inside)),
             Assert(~goes | (inside & held & ~stopped & (dispatch.current.cause == 0))),
-            Assert(~(command.valid & ring.valid)),
+            Assert(ones(Cat(command.valid, ring.valid, copy.valid)) <= 1),
             Assert((command.valid & command.ready) == (leaves & ~local & sound)),
             Assert(~ring.valid | (word.opcode == Opcode.DMA_TRIGGER)),
             Assert(
                 (ring.valid & ring.ready & ~queue.refused) == (leaves & (word.opcode == Opcode.DMA_TRIGGER) & sound)
             ),
+            Assert(~copy.valid | (word.opcode == Opcode.DMA_COPY)),
+            Assert((copy.valid & copy.ready) == (leaves & (word.opcode == Opcode.DMA_COPY) & sound)),
+            Assert(~copy.valid | (Value.cast(copy.payload) == Value.cast(word)[COPY_AT : INSTRUCTION.offset("imm2")])),
             Assert(~push.valid | (push.payload.sequence == (entered - inside)[:16])),
             Assert(~leaves | (push.payload.update == word.update[:2])),
             Assert(~leaves | (push.payload.semaphore == word.update_semaphore[:8])),
@@ -152,12 +156,14 @@ class DispatchProof(QueueUnderProof):
                 Assert(dispatch.cleared == held),
                 Assert(dispatch.local == local),
                 Assert(dispatch.trigger == (word.opcode == Opcode.DMA_TRIGGER)),
+                Assert(dispatch.copying == (word.opcode == Opcode.DMA_COPY)),
                 Assert(dispatch.faulty == (dispatch.current.cause != 0)),
             ]
         waits = (word.wait0 == Wait.GE) & (word.wait1 == Wait.EQ)
         m.d.comb += [
             Cover(command.valid & command.ready & waits & (entered == 2)),
             Cover(ring.valid & ring.ready & (entered == 2)),
+            Cover(copy.valid & copy.ready & (entered == 2)),
             Cover(stopped & inside & (entered == 2)),
         ]
         return m
@@ -220,7 +226,7 @@ class RetireProof(QueueUnderProof):
             Assert(closed | (dispatch.issued[:16] == last)),
             Assert(~faults.any() | closed),
             Assert(~dispatch.full | (dispatch.faulty == (dispatch.current.cause != 0))),
-            Assert(~dispatch.full | dispatch.local | ~dispatch.trigger),
+            Assert(~dispatch.full | dispatch.local | ~(dispatch.trigger | dispatch.copying)),
         ]
         m.d.comb += [
             Cover(takes & (retired == 2) & by_engine),
@@ -242,6 +248,7 @@ PROOFS = (
             "only one of two conditions has to hold",
             "a fault does not halt the queue",
             "the faulty instruction is dispatched to the engine too",
+            "a copy does not wait",
         ),
     ),
     Proof(
