@@ -7,6 +7,8 @@ __all__ = ["AbsentError", "absent"]
 
 _FUNCTIONS = {function.name.lower() for function in Function}
 _OPERATORS = {operator.name.lower() for operator in AluOp}
+_OF_THE_KERNEL = ("keeps", "forgets")
+"""What engines have for it, and not for who writes one."""
 
 
 class AbsentError(KernelError, AttributeError):
@@ -15,7 +17,8 @@ class AbsentError(KernelError, AttributeError):
 
 def absent(engine: type, queue: str, name: str) -> AbsentError:
     """The sentence about `k.<queue>.<name>`, which the class has not."""
-    there = sorted(n for n in dir(engine) if not n.startswith("_") and callable(getattr(engine, n)))
+    said = (n for n in dir(engine) if not n.startswith("_") and n not in _OF_THE_KERNEL)
+    there = sorted(n for n in said if callable(getattr(engine, n)))
     meant = ""
     if name in _FUNCTIONS and (queue == "scalar" or name not in _OPERATORS):
         meant = f'; {name} is a function of k.scalar.activation: activation(dst, x, "{name}")'

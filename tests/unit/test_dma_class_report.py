@@ -21,7 +21,7 @@ def rows(copies: list[tuple[int, int, int, int]], cfg: Any = CFG, coarse_from: i
     columns = [np.array(column, np.int64) for column in zip(*copies, strict=True)][1:]
     names = ("copy_begin", "copy_end", "copy_bytes")
     recorded: Any = SimpleNamespace(**dict(zip(names, columns, strict=True)), coarse_from=coarse_from, cycles=1000)
-    program: Any = SimpleNamespace(rings=rings)
+    program: Any = SimpleNamespace(copies=lambda: [d for ring in rings for d in ring])
     return classes_of_report(cfg, program, recorded)
 
 
@@ -39,7 +39,7 @@ def test_what_has_not_completed_does_not_count() -> None:
     (only,) = rows([(2, 10, 30, 64), (2, 20, NEVER, 64), (3, NEVER, NEVER, 64)])
     assert (only["class"], only["bytes"], only["share"], only["entitled"]) == (2, 64, 1.0, 1.0)
     assert rows([(0, NEVER, NEVER, 64)]) == []
-    assert classes_of_report(CFG, SimpleNamespace(rings=[]), None) == []  # pyright: ignore[reportArgumentType]
+    assert classes_of_report(CFG, SimpleNamespace(copies=list), None) == []  # pyright: ignore[reportArgumentType]
 
 
 def test_a_trace_that_was_full_tells_nothing() -> None:

@@ -1,7 +1,7 @@
 """Complete: a descriptor ends when all its rows have committed, or with its refusal, in its ring's order, and soon.
 
-One ring of two slots; up to six rows of a descriptor. Rows come from any mover, and commit a cycle after they left at
-the earliest; the signal may be refused.
+One ring of two slots, the others, those of queues, empty; up to six rows of a descriptor. Rows come from any mover, and
+commit a cycle after they left at the earliest; the signal may be refused.
 """
 
 import dataclasses
@@ -54,6 +54,13 @@ class CompleteProof(wiring.Component):
             for name in ("slot", "read_error", "write_error"):
                 drive(m, getattr(done.payload, name))
             m.d.comb += done.valid.eq(AnySeq(1))
+        m.d.comb += [
+            Assume(~complete.opened[1:].any()),
+            Assume(~complete.issued | (complete.issued_slot < _SLOTS)),
+            Assume(~complete.report | (complete.report_slot < _SLOTS)),
+            *(Assume(~done.valid | (done.payload.slot < _SLOTS)) for done in complete.done),
+            *(Assert(used == 0) for used in complete.used[1:]),
+        ]
         for s in range(_SLOTS):
             mine = complete.issued & (complete.issued_slot == s)
             refuses = complete.report & complete.refused & (complete.report_slot == s)
@@ -106,7 +113,7 @@ class CompleteProof(wiring.Component):
             Assert(complete.heads[0] == head),
             Assert(complete.used[0] == under_way[0] + under_way[1]),
             Assert((complete.used[0] == 0) | Array(under_way)[head]),
-            Assert(~complete.ending | (over & (complete.at == head) & complete.owner[0])),
+            Assert(~complete.ending | (over & (complete.at == head) & (complete.owner == 1))),
             Assert(waits <= 1 + complete.ending),
             Cover(both & complete.closes & (left[0] == 3) & (left[1] == 2)),
             Cover(complete.closes & complete.signal.valid & complete.opened[0]),
