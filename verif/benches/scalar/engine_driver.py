@@ -14,8 +14,9 @@ from verif.agents.current import CurrentOpcode
 from verif.agents.memory_port import MemoryPorts
 from verif.agents.stall import styled
 from verif.agents.stream import StreamSource
-from verif.benches.scalar.engine_coverage import COVERAGE, beat, cover
+from verif.benches.scalar.engine_coverage import COVERAGE, cover
 from verif.benches.scalar.engine_programs import Fields, Programs
+from verif.benches.scalar.pair_coverage import beat
 from verif.golden.memory import Memory
 from verif.golden.operands import Operands, pattern_of
 from verif.golden.scalar_instructions import ScalarInstructions

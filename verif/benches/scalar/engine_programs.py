@@ -14,7 +14,7 @@ from verif.agents.patterns import random_partitions, random_pattern
 from verif.golden.memory import Memory, offsets
 from verif.golden.operands import pattern_of
 
-__all__ = ["AFFINE", "DIRECT", "PAIRS", "SMALL", "SOURCES", "TARGETS", "Fields", "Programs", "instruction"]
+__all__ = ["AFFINE", "DIRECT", "OPCODES", "PAIRS", "SMALL", "SOURCES", "TARGETS", "Fields", "Programs", "instruction"]
 
 Fields = dict[str, int]
 
@@ -126,13 +126,13 @@ class Programs:
         dst = pattern((start if follows else int(rng.choice(legal)), count), elements, formats)
         if _meet(src, dst):
             return None
-        opcode = OPCODES[int(rng.choice(3, p=[0.6, 0.2, 0.2]))]
+        opcode = OPCODES[int(rng.choice(3, p=[0.7, 0.15, 0.15]))]
         if opcode == Opcode.SCALAR_COPY:
             return instruction(opcode, src0=src, dst=dst)
         if opcode == Opcode.SCALAR_AFFINE:
             return instruction(opcode, src0=src, dst=dst, **self._affine(before))
         op0, op1 = PAIRS[rng.integers(len(PAIRS))]
-        reduce = Reduce(int(rng.choice(4, p=[0.4, 0.2, 0.25, 0.15])))
+        reduce = Reduce(int(rng.choice(4, p=[0.6, 0.15, 0.15, 0.1] if beside else [0.3, 0.25, 0.28, 0.17])))
         codes = [f for f in (*DIRECT, *loaded, *loaded)]
         by = int(rng.choice(REDUCTIONS)) if reduce != Reduce.IDLE else 0
         store = reduce != Reduce.IDLE and rng.random() < 0.5
