@@ -104,15 +104,12 @@ class Lane(wiring.Component):
             ]
         m.d.comb += [
             slot0.x.eq(self.x),
-            slot1.x.eq(
-                Mux(
-                    fault("the second element of a pair begins where the first one does"),
-                    self.x,
-                    Mux(self.enters.bytes, self.x[8:], self.x[16:]),
-                )
-            ),
             self.out.eq(slot0.out),
         ]
+        with m.If(self.enters.pair):  # else nothing in the second slot moves
+            m.d.comb += slot1.x.eq(Mux(self.enters.bytes, self.x[8:], self.x[16:]))
+            with m.If(fault("the second element of a pair begins where the first one does")):
+                m.d.comb += slot1.x.eq(self.x)
         with m.If(self.leaves.pair):
             m.d.comb += self.out.eq(Cat(slot0.out[:16], slot1.out[:16]))
             with m.If(self.leaves.bytes & ~fault("a pair of bytes leaves as half words")):

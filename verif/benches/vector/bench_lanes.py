@@ -34,6 +34,7 @@ _OF_SCALAR = (
     "the second coefficient of an activation is left out",
     "the column of the second operation is that of the first",
     "a scalar lane leaves out the accumulator",
+    "a pair of bytes leaves as half words",
 )
 
 RUNS = (
