@@ -75,7 +75,7 @@ async def outputs_are_those_of_the_loops(dut: Any, hold: int) -> None:
     await bench.start()
     begin = int(dut.changes.value)
     left = 0
-    for cycle in range(4000):
+    for cycle in range(7000):
         if left == 0:
             dut.shared.value = _any_bits(rng, len(dut.shared))
             left = int(rng.integers(1, hold + 1))
