@@ -265,7 +265,7 @@ class Program:
         )
 
     def _cycles(self, i: Instruction) -> Fraction:
-        return rates.cycles(i.opcode, self.config, i.src0, i.src1, i.dst)
+        return rates.cycles(i.opcode, self.config, i.src0, i.src1, i.dst, sums=i.reduce != Reduce.IDLE)
 
     def source(self, queue: Queue, sequence: int) -> str:
         """The kernel's line of the instruction with this ticket, and its turn in a loop."""

@@ -1,4 +1,4 @@
-"""k.scalar: functions of scaled elements, from loadable tables. Destination first."""
+"""k.scalar: functions of scaled elements, from loadable tables; copies, scale and bias. Destination first."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,7 +12,7 @@ from firmware.engines.elementwise import ElementwiseEngine, Scalar, operator
 from firmware.views import HbmView, KernelError, Tile, TileView
 from rtl.contract.activation_tables import FIRST_TABLE_FUNCTION, image
 from rtl.contract.isa import REDUCTIONS, AluOp, Function, Opcode, Queue
-from rtl.contract.rules import PAIRS
+from rtl.contract.rules import FIRST_OPERATORS, PAIRS, SECOND_OPERATORS
 
 __all__ = ["ScalarEngine"]
 
@@ -118,9 +118,7 @@ class ScalarEngine(ElementwiseEngine):
             f"({', '.join(f.name.lower() for f in self._loaded) or 'none'}); use k.scalar.load_table",
         )
         what = "activation"
-        self._target(dst, what)
-        self._source(x, what)
-        self._like(dst, x, what)
+        self._shaped(what, dst, x)
         op0, op1, a, b = self._pair(ops, scale, bias, reverse0 or reverse1)
         fields: dict[str, Any] = {"op0": op0, "op1": op1, "reverse0": reverse0, "reverse1": reverse1}
         fields |= self._scalar(a, 0, x, what) if op0 != AluOp.BYPASS else {"imm0": 0}
@@ -144,6 +142,51 @@ class ScalarEngine(ElementwiseEngine):
     def copy(self, dst: TileView, src: TileView) -> None:
         """dst = src, converted to dst's dtype with rounding to nearest even; NaN becomes the canonical one."""
         self.activation(dst, src, Function.COPY)
+
+    def tensor_copy(self, dst: TileView, src: TileView) -> None:
+        """dst = src, as k.vector.copy: bit for bit between equal formats, else with rounding to nearest even."""
+        self._shaped("tensor_copy", dst, src)
+        self._send(Opcode.SCALAR_COPY, dst, (src,), {})
+
+    def tensor_scalar(
+        self,
+        dst: TileView,
+        x: TileView,
+        op0: Op,
+        a: Scalar | None = None,
+        op1: Op | None = None,
+        b: Scalar | None = None,
+        *,
+        reverse0: bool = False,
+        reverse1: bool = False,
+    ) -> None:
+        """dst = (x op0 a) op1 b, as k.vector.tensor_scalar; `reverse0`: a op0 x, `reverse1`: b op1 (...).
+
+        op0 is multiply, add, subtract or bypass, op1 add, subtract or bypass; op1 may be left out.
+        """
+        what = "tensor_scalar on the scalar engine"
+        self._shaped(what, dst, x)
+        ops = (
+            operator(op0, what, FIRST_OPERATORS),
+            operator(AluOp.BYPASS if op1 is None else op1, what, SECOND_OPERATORS),
+        )
+        fields: dict[str, Any] = {"op0": ops[0], "op1": ops[1], "reverse0": reverse0, "reverse1": reverse1}
+        for slot, (op, value, reverse) in enumerate(zip(ops, (a, b), (reverse0, reverse1), strict=True)):
+            name = "ab"[slot]
+            if op == AluOp.BYPASS:
+                need(value is None, f"{what} with bypass takes no operand {name}")
+                need(not reverse, f"{what} with bypass has nothing to reverse")
+                continue
+            if value is None:
+                raise KernelError(f"{what} with {op.name.lower()} needs an operand {name}")
+            fields |= self._scalar(value, slot, x, what)
+        self._send(Opcode.SCALAR_AFFINE, dst, (x,), fields, columns=(a, b))
+
+    def _shaped(self, what: str, dst: TileView, x: TileView) -> None:
+        """Formats that the engine takes, as many elements on as many partitions."""
+        self._target(dst, what)
+        self._source(x, what)
+        self._like(dst, x, what)
 
     @staticmethod
     def _pair(ops: tuple[Op, Op], scale: Scalar, bias: Scalar, reverse: bool) -> tuple[AluOp, AluOp, Scalar, Scalar]:

@@ -87,7 +87,7 @@ def nc_transpose(trace: Trace, dst: Any, data: Any, *, mask: Any = None, dtype: 
     return _out(trace, dst, shape, dtype or x.dtype, lambda to: products.transpose_into(trace, to, x), (x,), Space.PSUM)
 
 
-@call(_ISA, "instruction", "TENSOR_COPY; ACTIVATION copy with engine=nisa.scalar_engine")
+@call(_ISA, "instruction", "TENSOR_COPY; SCALAR_COPY with engine=nisa.scalar_engine")
 def tensor_copy(trace: Trace, dst: Any, src: Any, *, mask: Any = None, dtype: Any = None, engine: Any = None) -> Any:
     x = on_chip(src, "tensor_copy")
     way = "scalar" if engine == "scalar" else "vector"

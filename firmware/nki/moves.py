@@ -78,7 +78,7 @@ def copy_into(trace: "Trace", dst: Array, src: Array, engine: str = "vector") ->
         same = len(dst.shape) == len(src.shape) and dst.shape == src.shape
         for part in parts(dst, src) if same else [(dst, src)]:
             if engine == "scalar":
-                trace.k.scalar.copy(part[0].tile(), part[1].tile())
+                trace.k.scalar.tensor_copy(part[0].tile(), part[1].tile())
             else:
                 trace.k.vector.copy(part[0].tile(), part[1].tile())
         written(dst)

@@ -29,8 +29,9 @@ class ElementWriter(wiring.Component):
     """Takes `result` with `result_valid`, 8 bytes a lane, up to `depth` at a time, which the reader has to count.
 
     The bytes of a result, those of all its elements side by side, are repeated over the 8 bytes of its lane; with
-    `lane_bytes` 4 the writer repeats them, and each result is one element. Lanes outside `chosen`, which comes with the
-    result, are not written; without `masked` it is not looked at. `tails`: commands are WRITE_WITH_TAIL.
+    `lane_bytes` 4 the writer repeats them, and each result is one element, or a pair, of at most 4 bytes. Lanes outside
+    `chosen`, which comes with the result, are not written; without `masked` it is not looked at. `tails`: commands are
+    WRITE_WITH_TAIL.
     `written` in each cycle in which a memory takes a result; `done` with the last one of an instruction, which has
     then committed. `busy`: there are writes to make; `psum_busy`: to PSUM.
     Timing: a result can be written in the cycle after it came.

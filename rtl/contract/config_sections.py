@@ -76,7 +76,7 @@ class VectorConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScalarConfig:
-    """The scalar engine: one element a lane a scalar cycle; rows of the table of functions."""
+    """The scalar engine: one element or pair a lane a scalar cycle; rows of the table of functions."""
 
     clock_mhz: int = number(
         "clock of the scalar engine", 1, _MHZ, 1200, unit="MHz", also="at most tensor.clock_mhz", role=Role.CLOCK

@@ -79,6 +79,8 @@ class Opcode(IntEnum):
     QUANTIZE_MX = 51  # dst = MX elements of src0, four a column; scales at imm0
     ACTIVATION = 64  # scalar: dst = function((src0 op0 a) op1 b); reduction
     LOAD_TABLE = 65  # scalar: the table of activation functions = src0; imm0: functions it holds, a bit each
+    SCALAR_COPY = 66  # scalar: dst = src0, converted
+    SCALAR_AFFINE = 67  # scalar: dst = (src0 op0 a) op1 b
     GP_LOAD = 96  # gpsimd: local memory of cores = src0; imm0: gpsimd.LOAD, imm1: address of tohost, 0 for none
     GP_RUN = 97  # gpsimd: cores run an image; imm0: gpsimd.RUN; operands, imm1 and imm2 as the image takes them
     GP_STORE = 98  # gpsimd: dst = local memory of one core; imm0: gpsimd.LOAD

@@ -18,6 +18,7 @@ MIN_CYCLES = 64
 """Fewest vector cycles that the table gives any instruction."""
 _PORT_BYTES = 8
 _ONE_EACH_OF_TWO = (Opcode.SCALAR_TENSOR_TENSOR, Opcode.SELECT, Opcode.COPY_PREDICATED)
+_TWO_ON_SCALAR = (Opcode.ACTIVATION, Opcode.SCALAR_COPY, Opcode.SCALAR_AFFINE)
 _Operand = AccessPattern | None
 
 
@@ -45,8 +46,8 @@ def _aligned(pattern: _Operand, count: int) -> bool:
     )
 
 
-def width(opcode: Opcode, cfg: Config, src0: _Operand, src1: _Operand, dst: _Operand) -> int:
-    """Elements of a lane that move at once: 1, 2 or 4."""
+def width(opcode: Opcode, cfg: Config, src0: _Operand, src1: _Operand, dst: _Operand, *, sums: bool = False) -> int:
+    """Elements of a lane that move at once: 1, 2 or 4. `sums`: the instruction takes its accumulator."""
     moved = [src0, src1, dst]
     small = all(_small(p) for p in moved)
     wanted = 1
@@ -61,6 +62,8 @@ def width(opcode: Opcode, cfg: Config, src0: _Operand, src1: _Operand, dst: _Ope
         wanted = min(cfg.vector.exp_rate, 4 if small else 2)
     elif opcode == Opcode.QUANTIZE_MX:
         wanted, moved = 4, [src0]
+    elif opcode in _TWO_ON_SCALAR:
+        wanted = 2 if small and not sums else 1
     return next(w for w in (4, 2, 1) if w <= wanted and all(_aligned(p, w) for p in moved))
 
 
@@ -70,7 +73,9 @@ def elements(src0: _Operand, dst: _Operand) -> int:
     return one.elements if one else 0
 
 
-def cycles(opcode: Opcode, cfg: Config, src0: _Operand, src1: _Operand, dst: _Operand) -> Fraction:
+def cycles(
+    opcode: Opcode, cfg: Config, src0: _Operand, src1: _Operand, dst: _Operand, *, sums: bool = False
+) -> Fraction:
     """Cycles of its engine that an instruction cannot do without: elements / rate, no overheads."""
     n = elements(src0, dst)
     both_sbuf = src1 is not None and not _in_psum(src0) and not _in_psum(src1)
@@ -89,7 +94,7 @@ def cycles(opcode: Opcode, cfg: Config, src0: _Operand, src1: _Operand, dst: _Op
         return Fraction(13 * n, 3)
     if opcode == Opcode.LOAD_TABLE and src0 is not None:
         return Fraction(n * src0.partition_count, 2)  # (address, word) pairs, one at a time
-    return Fraction(n, width(opcode, cfg, src0, src1, dst))
+    return Fraction(n, width(opcode, cfg, src0, src1, dst, sums=sums))
 
 
 def table_cycles(opcode: Opcode, cfg: Config, src0: _Operand, src1: _Operand, dst: _Operand) -> int:

@@ -12,7 +12,7 @@ from rtl.contract.isa import REDUCTIONS, AluOp, Opcode
 from rtl.contract.memmap import Space
 from rtl.contract.rule import OpcodeRule, OperandRule
 
-__all__ = ["ARITHMETIC", "BIT_OPERATORS", "NUMBERS", "PAIRS", "RULES"]
+__all__ = ["ARITHMETIC", "BIT_OPERATORS", "FIRST_OPERATORS", "NUMBERS", "PAIRS", "RULES", "SECOND_OPERATORS"]
 
 NUMBERS = ("fp32", "bf16", "fp16", "e4m3fn", "e4m3", "e5m2", "int8", "int16", "int32", "uint8", "uint16", "uint32")
 """Formats that the vector and the scalar engine read."""
@@ -30,6 +30,10 @@ PAIRS = (
     (AluOp.BYPASS, AluOp.BYPASS),
 )
 """Operators in front of a function of the scalar engine."""
+
+FIRST_OPERATORS = (AluOp.MULTIPLY, AluOp.ADD, AluOp.SUBTRACT, AluOp.BYPASS)
+SECOND_OPERATORS = (AluOp.ADD, AluOp.SUBTRACT, AluOp.BYPASS)
+"""Those that a lane of the scalar engine has. SCALAR_AFFINE takes any two of them."""
 
 _SCAN = (AluOp.ADD, AluOp.SUBTRACT, AluOp.MULTIPLY, AluOp.MAX, AluOp.MIN)
 _COMPARISONS = (AluOp.EQ, AluOp.NE, AluOp.GT, AluOp.GE, AluOp.LT, AluOp.LE)
@@ -139,13 +143,17 @@ RULES: dict[Opcode, OpcodeRule] = {
     Opcode.ACTIVATION: replace(
         _elementwise(_X),
         fields=_CHAIN,
-        op0=tuple(dict.fromkeys(first for first, _ in PAIRS)),
-        op1=tuple(dict.fromkeys(second for _, second in PAIRS)),
+        op0=FIRST_OPERATORS,
+        op1=SECOND_OPERATORS,
         pairs=PAIRS,
         columns=("a", "b"),
         immediates=("slope", "function", "reduction"),
         sums=True,
         loads=True,
+    ),
+    Opcode.SCALAR_COPY: _elementwise(_X),
+    Opcode.SCALAR_AFFINE: replace(
+        _elementwise(_X), fields=_CHAIN, op0=FIRST_OPERATORS, op1=SECOND_OPERATORS, columns=("a", "b")
     ),
     Opcode.LOAD_TABLE: OpcodeRule(
         operands=(OperandRule(field="src0", dtypes={Space.SBUF: ("uint32",)}, multiple=2),), immediates=("functions",)

@@ -62,7 +62,8 @@ class ScalarPipeline(wiring.Component):
 
 
 class ScalarEngine(EngineFrame):
-    """ACTIVATION and LOAD_TABLE: one element a lane a scalar cycle. docs/scalar-engine.md has the timing."""
+    """All instructions of the scalar queue: one element or a pair a lane a scalar cycle. docs/scalar-engine.md has the
+    timing."""
 
     def __init__(self, cfg: Config):
         pipeline = ScalarPipeline(cfg)

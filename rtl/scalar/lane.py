@@ -1,27 +1,25 @@
-"""One lane of the scalar engine: a number in, scale and bias, the function, a reduction, a number out."""
+"""One lane of the scalar engine: one element or a pair through its slots, a reduction, and the pair side by side."""
 
-from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.hdl import Cat, DomainRenamer, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.fault import fault
 from rtl.contract.activation_tables import ROW_BITS, ROW_WORDS
-from rtl.contract.isa import AluOp
-from rtl.numeric.formats.from_fp32 import FromFp32
-from rtl.numeric.formats.to_fp32 import ToFp32
-from rtl.numeric.fp32.add_comb import Fp32AddComb
-from rtl.numeric.fp32.multiply_comb import Fp32MultiplyComb
 from rtl.numeric.fp32.partial_sums import PartialSums
-from rtl.numeric.functions.activation import ActivationLane
 from rtl.numeric.functions.activation_table import ENTRY, FUNCTION_BITS
+from rtl.scalar.slot import OPERATION, Slot
 
-__all__ = ["OPERATION", "REDUCTION", "SHARED", "Lane"]
+__all__ = ["LANE_DOMAINS", "PAIR", "REDUCTION", "SHARED", "Lane"]
 
-SHARED = ("src", "take_a", "take_b", "first", "second", "func", "slope", "reduction", "dst")
+SHARED = ("src", "enters", "take_a", "take_b", "first", "second", "func", "slope", "reduction", "dst", "leaves")
 """Ports that are the same for all lanes."""
 
-OPERATION = data.StructLayout({"op": 6, "reverse": 1, "column": 1, "constant": 32})
-"""One operation before the function: running value op constant, or op the lane's column."""
+LANE_DOMAINS = ("scalar_wide",)
+"""Clock domains of its parts: the second slot's has edges while pairs are on their way."""
+
+PAIR = data.StructLayout({"pair": 1, "bytes": 1})
+"""Two elements side by side, of 8 bits or else of 16."""
 
 REDUCTION = data.StructLayout(
     {
@@ -41,36 +39,37 @@ REDUCTION = data.StructLayout(
 
 
 class Lane(wiring.Component):
-    """out = dst(func((src(x) op0 a) op1 b)), a number a cycle; `total` is the result of the reduction.
+    """`x` has an element, with `enters` two; `out` has a result, with `leaves` two; `total` is that of the reduction.
 
-    Operators are MULTIPLY, ADD, SUBTRACT and BYPASS first, ADD, SUBTRACT and BYPASS second.
-    Timing: inputs belong to the cycle of their stage, counted from that of `x` and `src`: `first` in stage 1,
-    `second` in 2, `func` and `slope` in 3 (FUNCTION), `reduction` and `dst` in RESULT; `out` is of stage RESULT + 1.
-    `take_a` and `take_b` keep `x` (in its cycle) as the lane's columns; `take_total` keeps `total` as accumulator.
+    What a slot does with an element, and when: Slot. `reduction` and `leaves` belong to the cycles of `result` and of
+    `out`. Elements of a reduction come one by one. `take_a` and `take_b` keep `x` (in its cycle) as the lane's columns;
+    `take_total` keeps `total` as accumulator. The second slot has the domain "scalar_wide".
     Reset: the accumulator is 0.
     """
 
-    FUNCTION = 3
-    RESULT = FUNCTION + ActivationLane.LATENCY
+    FUNCTION = Slot.FUNCTION
+    RESULT = Slot.RESULT
 
     def __init__(self) -> None:
         super().__init__(
             {
                 "x": In(32),
                 "src": In(4),
+                "enters": In(PAIR),
                 "take_a": In(1),
                 "take_b": In(1),
                 "first": In(OPERATION),
                 "second": In(OPERATION),
                 "func": In(6),
                 "slope": In(32),
-                "entry_address": Out(FUNCTION_BITS + 9),
-                "entry": In(ENTRY),
-                "row_address": Out(ROW_BITS),
-                "row": In(32 * ROW_WORDS),
+                **{f"entry_address{j}": Out(FUNCTION_BITS + 9) for j in range(2)},
+                **{f"entry{j}": In(ENTRY) for j in range(2)},
+                **{f"row_address{j}": Out(ROW_BITS) for j in range(2)},
+                **{f"row{j}": In(32 * ROW_WORDS) for j in range(2)},
                 "reduction": In(REDUCTION),
                 "take_total": In(1),
                 "dst": In(4),
+                "leaves": In(PAIR),
                 "out": Out(32),
                 "total": Out(32),
             }
@@ -85,52 +84,43 @@ class Lane(wiring.Component):
         with m.If(self.take_b):
             m.d.sync += b.eq(self.x)
 
-        m.submodules.enter = enter = ToFp32()
-        entered = Signal(32, reset_less=True)
-        m.d.comb += [enter.x.eq(self.x), enter.src.eq(self.src)]
-        m.d.sync += entered.eq(enter.out)
-
-        m.submodules.product = product = Fp32MultiplyComb()
-        m.submodules.sum0 = sum0 = Fp32AddComb()
-        m.submodules.sum1 = sum1 = Fp32AddComb()
-        scaled = Signal(32, reset_less=True)
-        biased = Signal(32, reset_less=True)
-        turned = self.first.reverse & ~fault("the first operation of a scalar lane is not reversed")
-        m.d.sync += [
-            scaled.eq(self._stage(m, self.first, entered, a, turned, sum0, product)),
-            biased.eq(
-                self._stage(
-                    m,
-                    self.second,
-                    scaled,
-                    Mux(fault("the column of the second operation is that of the first"), a, b),
-                    self.second.reverse,
-                    sum1,
-                )
-            ),
-        ]
-
-        m.submodules.function = function = ActivationLane()
+        m.submodules.slot0 = slot0 = Slot()
+        slot1 = Slot()
+        m.submodules.slot1 = DomainRenamer("scalar_wide")(slot1)
+        for j, slot in enumerate((slot0, slot1)):
+            m.d.comb += [
+                slot.src.eq(self.src),
+                slot.a.eq(a),
+                slot.b.eq(b),
+                slot.first.eq(self.first),
+                slot.second.eq(self.second),
+                slot.func.eq(self.func),
+                slot.slope.eq(self.slope),
+                slot.dst.eq(self.dst),
+                getattr(self, f"entry_address{j}").eq(slot.entry_address),
+                slot.entry.eq(getattr(self, f"entry{j}")),
+                getattr(self, f"row_address{j}").eq(slot.row_address),
+                slot.row.eq(getattr(self, f"row{j}")),
+            ]
         m.d.comb += [
-            function.x.eq(biased),
-            function.func.eq(self.func),
-            function.slope.eq(self.slope),
-            self.entry_address.eq(function.entry_address),
-            function.entry.eq(self.entry),
-            self.row_address.eq(function.row_address),
-            function.row.eq(self.row),
+            slot0.x.eq(self.x),
+            self.out.eq(slot0.out),
         ]
-        m.submodules.leave = leave = FromFp32()
-        left = Signal(32, reset_less=True)
-        m.d.comb += [leave.x.eq(function.out), leave.dst.eq(self.dst), self.out.eq(left)]
-        m.d.sync += left.eq(leave.out)
+        with m.If(self.enters.pair):  # else nothing in the second slot moves
+            m.d.comb += slot1.x.eq(Mux(self.enters.bytes, self.x[8:], self.x[16:]))
+            with m.If(fault("the second element of a pair begins where the first one does")):
+                m.d.comb += slot1.x.eq(self.x)
+        with m.If(self.leaves.pair):
+            m.d.comb += self.out.eq(Cat(slot0.out[:16], slot1.out[:16]))
+            with m.If(self.leaves.bytes & ~fault("a pair of bytes leaves as half words")):
+                m.d.comb += self.out.eq(Cat(slot0.out[:8], slot1.out[:8]))
 
         accumulator = Signal(32)
         beat = self.reduction
         before = Mux(beat.from_b, Mux(beat.b_column, b, beat.b), accumulator)
         m.submodules.partials = partials = PartialSums(1)
         m.d.comb += [
-            partials.x[0].eq(function.out),
+            partials.x[0].eq(slot0.result),
             partials.valid.eq(
                 beat.valid & ~(beat.earlier & fault("a scalar lane leaves out the accumulator") & ~beat.from_b)
             ),
@@ -147,38 +137,3 @@ class Lane(wiring.Component):
         with m.If(self.take_total):
             m.d.sync += accumulator.eq(partials.out)
         return m
-
-    def _stage(
-        self,
-        m: Module,
-        operation: data.View,
-        running: Value,
-        column: Value,
-        reverse: Value,
-        total: Fp32AddComb,
-        product: Fp32MultiplyComb | None = None,
-    ) -> Value:
-        """The result of an operation; the units it uses are submodules already."""
-        name = "second" if product is None else "first"
-        other = Signal(32, name=f"other_{name}")
-        x = Signal(32, name=f"x_{name}")
-        y = Signal(32, name=f"y_{name}")
-        result = Signal(32, name=f"result_{name}")
-        m.d.comb += [
-            other.eq(Mux(operation.column, column, operation.constant)),
-            x.eq(Mux(reverse, other, running)),
-            y.eq(Mux(reverse, running, other)),
-            total.a.eq(x),
-            total.b.eq(y),
-            total.subtract.eq((operation.op == AluOp.SUBTRACT) & ~fault("a difference is a sum in a scalar lane")),
-            result.eq(x),
-        ]
-        with m.Switch(operation.op):
-            with m.Case(AluOp.ADD, AluOp.SUBTRACT):
-                m.d.comb += result.eq(total.out)
-            if product is not None:
-                with m.Case(AluOp.MULTIPLY):
-                    m.d.comb += result.eq(product.out)
-        if product is not None:
-            m.d.comb += [product.a.eq(x), product.b.eq(y)]
-        return result

@@ -1,20 +1,21 @@
 """The lanes of the scalar engine: pick each partition's element, move it to its quadrant, and what goes with it."""
 
-from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.delay import delayed
 from rtl.base.fault import fault
 from rtl.base.memory_port import QUADRANTS
-from rtl.base.pattern import partition_mask
+from rtl.base.pattern import partition_mask, size_log2
 from rtl.base.pick import pick
 from rtl.base.placed import Repeated
 from rtl.contract.activation_tables import FIRST_TABLE_FUNCTION
 from rtl.contract.config import Config
 from rtl.numeric.functions.activation_table import LOAD
-from rtl.scalar.lane import OPERATION, SHARED, Lane
+from rtl.scalar.lane import LANE_DOMAINS, SHARED, Lane
 from rtl.scalar.reducer import REDUCED, Reducer
+from rtl.scalar.slot import OPERATION
 from rtl.scalar.tables import Tables
 
 __all__ = ["ELEMENT", "JOB", "Lanes"]
@@ -24,6 +25,8 @@ JOB = data.StructLayout(
         "psum": 1,
         "src": 4,
         "dst": 4,
+        "pairs": 1,  # two elements at once, both sides in SBUF with 16 or 8 bits
+        "bits": 1,  # a copy of bits: nothing is computed
         "turn": 2,  # quadrants of partitions that an element moves up
         "first": OPERATION,
         "second": OPERATION,
@@ -41,11 +44,12 @@ JOB = data.StructLayout(
 ELEMENT = data.StructLayout(
     {"valid": 1, "column_a": 1, "column_b": 1, "table": 1, "first": 1, "last": 1, "place": 3, "job": JOB}
 )
-"""What is on the read ports: a number, a column, or a piece of a table; its byte in the word."""
+"""What is on the read ports: a number or a pair, a column, or a piece of a table; its byte in the word."""
 
 
 class Lanes(wiring.Component):
-    """One element of every partition a cycle. `out` is valid Lane.RESULT + 1 cycles after `element`.
+    """One element or pair of every partition a cycle. `out` is valid Lane.RESULT + 1 cycles after `element`, with it if
+    that is a copy of bits, in front of which the lanes must be empty.
 
     `raw`: the elements as they were read, in the lanes of the destination. `store`: `out` is the accumulator,
     which goes to memory. `reducing`: the accumulator will change.
@@ -85,6 +89,8 @@ class Lanes(wiring.Component):
         m.d.comb += func.eq(Mux(fault("the function is that of the instruction behind"), job.func, late))
         working = delayed(m, element.valid, Lane.FUNCTION, "working")
         dst = delayed(m, job.dst, Lane.RESULT, "dst")
+        bits = Signal()  # the results are what was read
+        m.d.comb += bits.eq(element.valid & job.bits)
         reduced = Signal(REDUCED)
         m.d.comb += [
             reduced.valid.eq(element.valid),
@@ -103,40 +109,56 @@ class Lanes(wiring.Component):
             reducer.element.eq(delayed(m, reduced.as_value(), Lane.RESULT, "reduced")),
             self.reducing.eq(reducer.busy),
             self.store.eq(reducer.store),
-            self.out_valid.eq(delayed(m, element.valid, self.LATENCY, "valid") | reducer.store),
+            self.out_valid.eq(delayed(m, element.valid & ~job.bits, self.LATENCY, "valid") | bits | reducer.store),
         ]
         partitions = partition_mask(reducer.start, reducer.count, self.cfg.partitions)
 
-        m.submodules.tables = tables = Tables(self.cfg)
+        pairs = self._pairs(m)
         uses_table = working & (func >= FIRST_TABLE_FUNCTION)
-        m.d.comb += [
-            tables.load_valid.eq(self.load_valid),
-            tables.load.eq(self.load),
-            tables.read_entry.eq(uses_table),
-            tables.read_row.eq(delayed(m, uses_table, 1, "uses_row")),
-        ]
         count = self.cfg.partitions
-        m.submodules.lanes = lanes = Repeated(f"plexus_scalar_lanes_{count}", Lane, count, shared=SHARED, form="either")
+        m.submodules.lanes = lanes = Repeated(
+            f"plexus_scalar_lanes_{count}", Lane, count, shared=SHARED, domains=LANE_DOMAINS, form="either"
+        )
+        for j, reads in enumerate((uses_table, uses_table & pairs[Lane.FUNCTION])):
+            m.submodules[f"tables{j}"] = tables = Tables(self.cfg)
+            m.d.comb += [
+                tables.load_valid.eq(self.load_valid),
+                tables.load.eq(self.load),
+                tables.read_entry.eq(reads),
+                tables.read_row.eq(delayed(m, reads, 1, f"uses_row{j}")),
+                tables.entry_address.eq(getattr(lanes, f"entry_address{j}")),
+                getattr(lanes, f"entry{j}").eq(tables.entry),
+                tables.row_address.eq(getattr(lanes, f"row_address{j}")),
+                getattr(lanes, f"row{j}").eq(tables.row),
+            ]
         everyone = fault("the accumulator of partitions outside the instruction changes").replicate(count)
         m.d.comb += [
+            lanes.enable_scalar_wide.eq(pairs.any()),
             lanes.x.eq(self.raw),
             lanes.src.eq(job.src),
+            Value.cast(lanes.enters).eq(Cat(pairs[0], size_log2(m, job.src) == 0)),
             lanes.take_a.eq(element.column_a),
             lanes.take_b.eq(element.column_b),
             Value.cast(lanes.first).eq(first),
             Value.cast(lanes.second).eq(second),
             lanes.func.eq(func),
             lanes.slope.eq(slope),
-            tables.entry_address.eq(lanes.entry_address),
-            lanes.entry.eq(tables.entry),
-            tables.row_address.eq(lanes.row_address),
-            lanes.row.eq(tables.row),
             lanes.reduction.eq(reducer.beat),
             lanes.take_total.eq((partitions | everyone) & reducer.take.replicate(count)),
             lanes.dst.eq(dst),
-            self.out.eq(Mux(reducer.store, lanes.total, lanes.out)),
+            Value.cast(lanes.leaves).eq(delayed(m, Cat(pairs[Lane.RESULT], size_log2(m, dst) == 0), 1, "leaves")),
+            self.out.eq(Mux(bits, self.raw, Mux(reducer.store, lanes.total, lanes.out))),
         ]
         return m
+
+    def _pairs(self, m: Module) -> Value:
+        """Bit n: a pair is in stage n, so the second slots need an edge."""
+        now = Signal()
+        before = Signal(Lane.RESULT)
+        pairs = Cat(now, before)
+        m.d.comb += now.eq(self.element.valid & self.element.job.pairs & ~self.element.job.bits)
+        m.d.sync += before.eq(pairs)
+        return Mux(fault("the second slots stop with the last pair that enters"), now.replicate(len(pairs)), pairs)
 
     def _picked(self, m: Module) -> Value:
         """Elements from their places in the words, then rotated; bits above an element are of no meaning."""

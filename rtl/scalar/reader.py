@@ -1,4 +1,4 @@
-"""The scalar engine's way in: takes instructions, reads their columns, then asks for an element a cycle."""
+"""The scalar engine's way in: takes instructions, reads their columns, then asks for an element or a pair a cycle."""
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
@@ -9,11 +9,13 @@ from rtl.base.dispatch import COMMAND, OPCODE_BITS
 from rtl.base.element_writer import WRITE_WITH_TAIL
 from rtl.base.fault import fault
 from rtl.base.memory_port import QUADRANTS, PsumReadSignature, SbufReadSignature, psum_word_bits, sbuf_word_bits
+from rtl.base.neighbours import is_small, neighbours_log2
 from rtl.base.pattern import PatternWalker, operand, partition_mask
 from rtl.contract.config import Config
 from rtl.contract.isa import Opcode, Reduce
 from rtl.contract.memmap import Space
 from rtl.contract.timing import STALLS, Engine
+from rtl.numeric.functions.activation import ActivationLane
 from rtl.scalar.lanes import ELEMENT, JOB
 from rtl.scalar.reducer import Reducer
 
@@ -67,14 +69,17 @@ class Reader(wiring.Component):
         target = operand(word, "dst")
 
         job = Signal(JOB)
+        coming = Signal(JOB)  # of the instruction that may be taken
         wanted = Signal(2)  # columns to read
         loading = Signal()
+        running = Signal(OPCODE_BITS)
         ending = Signal(range(max(Reducer.GAP.values())))  # cycles until a reduction is through
         wrote_psum = Signal()
         to_psum = Signal()
         accept = Signal()
         m.d.comb += self.busy.eq(walker.valid | (ending != 0) | loading)
-        self._intake(m, walker, accept, job, loading, ending, wrote_psum)
+        m.d.comb += coming.eq(self._job(m, word, source, target))
+        self._intake(m, walker, accept, job, coming, loading, ending, wrote_psum)
 
         quadrants = Signal(QUADRANTS)
         fresh = Signal(init=1)
@@ -82,9 +87,10 @@ class Reader(wiring.Component):
         touched = partition_mask(source.partition_start, source.partition_count, cfg.partitions)
         with m.If(accept):
             m.d.sync += [
-                job.eq(self._job(word, source, target)),
+                job.eq(coming),
                 wanted.eq(Cat(word.column0, word.column1)),
                 loading.eq(word.opcode == Opcode.LOAD_TABLE),
+                running.eq(word.opcode),
                 to_psum.eq(target.space == Space.PSUM),
             ]
             m.d.sync += [quadrants[q].eq(touched[q * size : (q + 1) * size].any()) for q in range(QUADRANTS)]
@@ -162,9 +168,9 @@ class Reader(wiring.Component):
             self.state.eq(state["fill"]),
             self.opcode.eq(
                 Mux(
-                    loading & ~fault("the counters take the load of a table for an activation"),
-                    Opcode.LOAD_TABLE,
+                    loading & fault("the counters take the load of a table for an activation"),
                     Opcode.ACTIVATION,
+                    running,
                 )
             ),
         ]
@@ -186,6 +192,7 @@ class Reader(wiring.Component):
         walker: PatternWalker,
         accept: Signal,
         job: data.View,
+        coming: data.View,
         loading: Signal,
         ending: Signal,
         wrote_psum: Signal,
@@ -197,6 +204,10 @@ class Reader(wiring.Component):
         from_psum = source.space == Space.PSUM
         columns = word.column0 | word.column1
         loads = word.opcode == Opcode.LOAD_TABLE
+        # results of other instructions that are on their way take longer than a copy of bits
+        shorter = (
+            coming.bits & ~job.bits & ~fault("a copy of bits overtakes the results of the activation in front of it")
+        )
         idle = Signal()
         clear = Signal()
         free = Signal()
@@ -205,6 +216,7 @@ class Reader(wiring.Component):
             free.eq(
                 from_psum
                 & ~columns
+                & ~shorter
                 & (~wrote_psum | fault("the scalar engine's read of PSUM does not wait for the writes before it"))
             ),
             clear.eq(idle | free | fault("the scalar engine's read of SBUF does not wait for the writes before it")),
@@ -219,8 +231,10 @@ class Reader(wiring.Component):
             accept.eq(self.command.valid & self.command.ready),
             walker.command.valid.eq(accept),
             walker.command.payload.eq(source),
+            walker.width.eq(coming.pairs),
             self.writer.valid.eq(accept & ~loads),
             self.writer.payload.pattern.eq(target),
+            self.writer.payload.width.eq(coming.pairs),
             self.writer.payload.final.eq(1),
             self.writer.payload.tail.eq(word.store),
             self.writer.payload.tail_at.eq(word.imm2[: len(self.writer.payload.tail_at)]),
@@ -228,18 +242,30 @@ class Reader(wiring.Component):
             self.load_partitions.eq(source.partition_count),
         ]
 
-    def _job(self, word: data.View, source: data.View, target: data.View) -> Value:
+    def _job(self, m: Module, word: data.View, source: data.View, target: data.View) -> Value:
         """JOB of an instruction."""
         shift = (self.cfg.partitions // QUADRANTS).bit_length() - 1
         turn = (target.partition_start >> shift) - (source.partition_start >> shift)
+        of_function = word.opcode == Opcode.ACTIVATION
+        side_by_side = neighbours_log2(m, source, "source", 1) & neighbours_log2(m, target, "target", 1)
         parts = {
             "psum": source.space == Space.PSUM,
             "src": source.dtype,
             "dst": target.dtype,
+            "pairs": is_small(source)
+            & is_small(target)
+            & (side_by_side | fault("neighbours go in pairs from any byte on"))
+            & (word.reduce == Reduce.IDLE),
+            "bits": (word.opcode == Opcode.SCALAR_COPY) & (source.dtype == target.dtype),
             "turn": turn,
             "first": Cat(word.op0, word.reverse0, word.column0, word.imm0[:32]),
             "second": Cat(word.op1, word.reverse1, word.column1, word.imm1[:32]),
-            "func": word.imm2[32:38],
+            # a NaN that only passes keeps its bits, as in the vector engine
+            "func": Mux(
+                of_function | fault("an affine instruction makes every NaN canonical"),
+                word.imm2[32:38],
+                ActivationLane.PASS,
+            ),
             "slope": word.imm0[32:],
             "reduce": word.reduce,
             "reduce_op": word.imm2[40:46],

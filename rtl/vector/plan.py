@@ -8,10 +8,9 @@ from rtl.base.fault import fault
 from rtl.base.layouts import INSTRUCTION_LAYOUT
 from rtl.base.limits import limit_ports
 from rtl.base.memory_port import QUADRANTS
-from rtl.base.pattern import operand, size_log2
-from rtl.contract.access_pattern import DIMENSIONS
+from rtl.base.neighbours import is_small, neighbours_log2
+from rtl.base.pattern import operand
 from rtl.contract.config import Config
-from rtl.contract.formats import FORMATS
 from rtl.contract.isa import Opcode
 from rtl.contract.memmap import Space
 
@@ -127,7 +126,7 @@ class Plan(wiring.Component):
     def _width(self, m: Module, first: data.View, second: data.View, target: data.View) -> None:
         """The widest of 1, 2 and 4 that the instruction wants and its operands permit."""
         plan, opcode = self.plan, self.word.opcode
-        small = [(p.space == Space.SBUF) & self._small(p.dtype) for p in (first, second, target)]
+        small = [is_small(p) for p in (first, second, target)]
         reduces = opcode == Opcode.TENSOR_REDUCE
         joins = opcode == Opcode.TENSOR_TENSOR
         all_small = small[0] & small[2] & (small[1] | ~joins)
@@ -143,7 +142,7 @@ class Plan(wiring.Component):
         with m.Elif(opcode == Opcode.EXP):
             most = Mux(all_small, 2, 1)
             m.d.comb += wanted.eq(Mux(rate < most, rate, most))
-        fits = [self._fits(m, p, name) for p, name in ((first, "first"), (second, "second"), (target, "target"))]
+        fits = [neighbours_log2(m, p, name) for p, name in ((first, "first"), (second, "second"), (target, "target"))]
         least = wanted
         for limit, counts in ((fits[0], Const(1)), (fits[1], joins), (fits[2], ~reduces)):
             fewer = Signal(2)
@@ -152,23 +151,3 @@ class Plan(wiring.Component):
         m.d.comb += [plan.width.eq(least), plan.width_out.eq(Mux(reduces, 0, least))]
         with m.If(opcode == Opcode.QUANTIZE_MX):  # columns of four come in, pairs of columns go out
             m.d.comb += [plan.width.eq(2), plan.width_out.eq(1)]
-
-    @staticmethod
-    def _small(dtype: Value) -> Value:
-        """Whether elements have 16 or 8 bits."""
-        return _is(dtype, *(f.code for f in FORMATS.values() if f.bytes in (1, 2)))
-
-    @staticmethod
-    def _fits(m: Module, pattern: data.View, name: str) -> Value:
-        """Logarithm of the largest aligned groups of neighbours, at most 8 bytes, that the pattern consists of."""
-        size = size_log2(m, pattern.dtype)
-        limit = Signal(2, name=f"{name}_limit")
-        for log2 in (1, 2):
-            low = (1 << log2) - 1
-            parts = [pattern.step0 == 1, (pattern.count0 & low) == 0]
-            for k in range(1, DIMENSIONS):
-                parts.append((pattern[f"count{k}"] == 1) | ((pattern[f"step{k}"].as_unsigned() & low) == 0))
-            aligned = ((pattern.offset >> size)[:2] & low) == 0
-            with m.If(Cat(*parts, aligned).all() & (size + log2 <= 3)):
-                m.d.comb += limit.eq(log2)
-        return limit

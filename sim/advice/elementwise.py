@@ -21,8 +21,8 @@ _NOT_REDUCTIONS = ("load_table", "reciprocal")
 _AT_WORK = ("busy", "clock")
 
 
-def _activates(i: Instruction) -> bool:
-    return i.opcode == Opcode.ACTIVATION
+def _computes(i: Instruction) -> bool:
+    return i.opcode in (Opcode.ACTIVATION, Opcode.SCALAR_COPY, Opcode.SCALAR_AFFINE)
 
 
 def _best(facts: Facts, opcode: Opcode) -> int:
@@ -88,7 +88,9 @@ def _to_scalar(facts: Facts, threshold: float) -> Finding | None:
     if most is None or most.opcode not in _MOVABLE:
         return None
     part = float(most.cycles / facts.program.vector_cycles)
-    ratio = most.rate * facts.cfg.vector.clock_mhz / facts.cfg.scalar.clock_mhz  # it does one element a cycle
+    # it does one element a cycle, two where all operands have 16 or 8 bits in SBUF: only these go above 2 on vector
+    pace = 2 if most.opcode in (Opcode.TENSOR_COPY, Opcode.TENSOR_SCALAR) and most.rate > 2 else 1
+    ratio = float(most.rate) / pace * facts.cfg.vector.clock_mhz / facts.cfg.scalar.clock_mhz
     fraction, spared = _moved(facts, "vector", "scalar", part, ratio)
     if spared < threshold or ratio > 2:
         return None
@@ -100,18 +102,19 @@ def _to_scalar(facts: Facts, threshold: float) -> Finding | None:
 
 
 def _function(i: Instruction) -> str:
+    """Of an activation; copies and affine instructions count as the function copy."""
     return Function(i.imm2 >> 32 & 0xFF).name.lower()
 
 
 def _to_vector(facts: Facts, threshold: float) -> Finding | None:
-    work = [(_function(i), i.src0.elements) for i in facts.instructions("scalar") if _activates(i) and i.src0]
+    work = [(_function(i), i.src0.elements) for i in facts.instructions("scalar") if _computes(i) and i.src0]
     total = sum(elements for _, elements in work)
     mine = [(name, elements) for name, elements in work if name in _ON_VECTOR]
     if not mine:
         return None
     busy = facts.share("scalar", *_AT_WORK)
     applied = max(0.0, busy - facts.work_share("scalar", "load_table")) / busy if busy else 0.0
-    ratio = facts.cfg.scalar.clock_mhz / facts.cfg.vector.clock_mhz  # one element a cycle at least
+    ratio = facts.cfg.scalar.clock_mhz / facts.cfg.vector.clock_mhz  # about as many elements a cycle
     part = applied * sum(elements for _, elements in mine) / total
     fraction, spared = _moved(facts, "scalar", "vector", part, ratio)
     if spared < threshold:

@@ -54,7 +54,8 @@ below it ([vector engine](vector-engine.md)).
 ## Rates of exp
 
 In the whole core, from SBUF to SBUF. The 8 bytes a lane a cycle of the vector engine allow 4 elements of 16 bits, or 2
-if either side is FP32; the scalar engine takes one of any format ([scalar engine](scalar-engine.md)).
+if either side is FP32; the scalar engine takes two of 16 or 8 bits on both sides, else one
+([scalar engine](scalar-engine.md)).
 
 @rates
 

@@ -194,6 +194,18 @@ REFUSED: list[tuple[str, Callable[[Any, Any], object]]] = [
         "with bypass has nothing to reverse",
         lambda s, t: s.activation(t, t, "copy", ops=("bypass", "bypass"), reverse0=True),
     ),
+    (
+        "tensor_scalar on the scalar engine takes the operators multiply, add, subtract, bypass, not 'max'",
+        lambda s, t: s.tensor_scalar(t, t, "max", 1.0),
+    ),
+    (
+        "tensor_scalar on the scalar engine takes the operators add, subtract, bypass, not 'multiply'",
+        lambda s, t: s.tensor_scalar(t, t, "add", 1.0, "multiply", 2.0),
+    ),
+    ("with multiply needs an operand a", lambda s, t: s.tensor_scalar(t, t, "multiply")),
+    ("with bypass takes no operand b", lambda s, t: s.tensor_scalar(t, t, "add", 1.0, "bypass", 2.0)),
+    ("with bypass has nothing to reverse", lambda s, t: s.tensor_scalar(t, t, "add", 1.0, reverse1=True)),
+    ("tensor_copy needs the same shape on both sides", lambda s, t: s.tensor_copy(t, t[:, :3])),
     ("activation needs the same shape on both sides", lambda s, t: s.activation(t, t[:, :3], "copy")),
 ]
 
@@ -204,6 +216,61 @@ def test_refused(sentence: str, action: Callable[[Any, Any], object]):
     with pytest.raises(KernelError, match=re.escape(sentence)) as error:
         action(k.scalar, k.sbuf("t", partitions=8, columns=8, dtype="bf16")[:, :])
     assert "\n" not in str(error.value)
+
+
+def halves() -> np.ndarray:
+    """Codes of 16 bits, NaNs of any payload among them."""
+    return np.random.default_rng(5).integers(0, 1 << 16, (P, 40), dtype=np.uint16)
+
+
+@pytest.mark.parametrize("dtype", ["bf16", "fp16", "int16"])
+def test_tensor_copy_keeps_every_bit(dtype: str):
+    lab = Lab()
+    lab.k.scalar.tensor_copy(lab.out("y", dtype, 40)[:, :], lab.put("x", dtype, halves())[:, :])
+    assert np.array_equal(lab.run()["y"], halves())
+    assert [i.opcode for i in lab.program.queues[Queue.SCALAR] if i.dst] == [Opcode.SCALAR_COPY]
+
+
+def test_tensor_copy_converts():
+    x = values(40)
+    lab = Lab()
+    lab.k.scalar.tensor_copy(lab.out("y", "bf16", 40)[:, :], put(lab, "x", x))
+    assert np.array_equal(lab.run()["y"], encode(x, "bf16"))
+
+
+AFFINE: list[tuple[tuple[Any, ...], dict[str, bool], Callable[[np.ndarray], np.ndarray]]] = [
+    (("multiply", 3.0), {}, lambda x: x * F32(3)),
+    (("subtract", 1.5, "add", 0.25), {}, lambda x: (x - F32(1.5)) + F32(0.25)),
+    (("add", 1.5, "subtract", 2.0), {"reverse1": True}, lambda x: F32(2) - (x + F32(1.5))),
+    (("subtract", 0.5, "subtract", 2.0), {"reverse0": True}, lambda x: (F32(0.5) - x) - F32(2)),
+    (("bypass", None, "add", 1.0), {}, lambda x: x + F32(1)),
+]
+
+
+@pytest.mark.parametrize(("operands", "reverse", "truth"), AFFINE)
+def test_tensor_scalar(operands: tuple[Any, ...], reverse: dict[str, bool], truth: Callable[[np.ndarray], np.ndarray]):
+    x = values(20)
+    lab = Lab()
+    lab.k.scalar.tensor_scalar(lab.out("y", "fp32", 20)[:, :], put(lab, "x", x), *operands, **reverse)
+    assert np.array_equal(lab.run()["y"].view(F32), truth(x))
+
+
+def test_tensor_scalar_with_columns_is_that_of_the_vector_engine():
+    x, a, b = values(20), values(1, seed=1), values(1, seed=2)
+    lab = Lab()
+    x_, a_, b_ = put(lab, "x", x), put(lab, "a", a), put(lab, "b", b)
+    lab.k.scalar.tensor_scalar(lab.out("mine", "fp32", 20)[:, :], x_, "multiply", a_, "subtract", b_)
+    lab.k.vector.tensor_scalar(lab.out("its", "fp32", 20)[:, :], x_, "multiply", a_, "subtract", b_)
+    found = lab.run()
+    assert np.array_equal(found["mine"], found["its"]) and np.array_equal(found["mine"].view(F32), x * a - b)
+
+
+def test_pairs_halve_the_cycles():
+    lab = Lab()
+    x = lab.put("x", "bf16", halves())
+    lab.k.scalar.tensor_copy(lab.out("y", "bf16", 40)[:, :], x[:, :])
+    lab.run()
+    assert lab.program.scalar_cycles == 20
 
 
 def test_bf16_in_and_out():

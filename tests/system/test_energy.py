@@ -19,7 +19,6 @@ from rtl.contract.activation_tables import table as function_table
 from rtl.contract.config import load, named
 from rtl.contract.isa import AluOp
 from rtl.contract.kinds import Kind
-from rtl.scalar.lane import Lane as ScalarLane
 from rtl.tensor.pe import PE
 from rtl.tensor.unpack_lane import UnpackLane
 from sim.energy.core import scalar_events, tensor_events, vector_events
@@ -178,7 +177,7 @@ def agree(want: list[Codes], got: list[Codes]) -> None:
 @pytest.mark.regress
 def test_a_scalar_lane_of_gates_computes() -> None:
     unit, *_ = scalar_events.scalar_units(TINY)
-    of = gates(ScalarLane())
+    of = gates(scalar_events.ClockedLane())
     for event in unit.events:
         source = Recorded("normal", event.name)
         lane = Watched(of, "out")
@@ -208,8 +207,8 @@ def test_events_agree_with_the_counters_of_the_core(workload: str, params: dict[
     report = run(workload, params, tmp_path)
     events, engines = report["events"], report["engines"]
     assert sum(events["psum_adds"].values()) == engines["tensor"]["busy"] * TINY.partitions
-    elements = engines["scalar"]["parts"]["busy"].get("activation", 0)  # beside words of a table
-    scalar_cycles = elements * TINY.scalar.clock_mhz // TINY.tensor.clock_mhz
+    busy = engines["scalar"]["parts"]["busy"].get("activation", 0)  # beside words of a table; none of these has pairs
+    scalar_cycles = busy * TINY.scalar.clock_mhz // TINY.tensor.clock_mhz
     assert sum(events["scalar_elements"].values()) == scalar_cycles * TINY.partitions
     vector_cycles = engines["vector"]["busy"] * TINY.vector.clock_mhz // TINY.tensor.clock_mhz
     beats = sum(events["vector_beats"].values()) // TINY.partitions

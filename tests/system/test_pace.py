@@ -24,7 +24,7 @@ TINY = named("tiny")
         ("vector", "fp32", "bf16", 2),
         ("vector", "bf16", "fp32", 2),
         ("vector", "fp32", "fp32", 2),
-        ("scalar", "bf16", "bf16", 1),
+        ("scalar", "bf16", "bf16", 2),
         ("scalar", "fp32", "fp32", 1),
     ],
 )

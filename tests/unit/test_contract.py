@@ -116,7 +116,8 @@ def test_codes_stay() -> None:
         "SELECT": 38, "COPY_PREDICATED": 39, "RANGE_SELECT": 40, "BN_STATS": 41, "BN_AGGR": 42, "RECIPROCAL": 43,
         "MEMSET": 44, "MAX8": 45, "FIND_INDEX8": 46, "MATCH_REPLACE8": 47, "TRANSPOSE": 48, "SHUFFLE": 49, "EXP": 50,
         "QUANTIZE_MX": 51,
-        "ACTIVATION": 64, "LOAD_TABLE": 65, "GP_LOAD": 96, "GP_RUN": 97, "GP_STORE": 98,
+        "ACTIVATION": 64, "LOAD_TABLE": 65, "SCALAR_COPY": 66, "SCALAR_AFFINE": 67,
+        "GP_LOAD": 96, "GP_RUN": 97, "GP_STORE": 98,
     }  # fmt: skip
     assert [c.name for c in sorted(Cause)] == [
         "NONE", "ILLEGAL_OPCODE", "ILLEGAL_DTYPE", "BAD_SPACE", "BAD_PARTITION", "BAD_PATTERN", "MISALIGNED",

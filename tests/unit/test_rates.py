@@ -50,7 +50,13 @@ ONE = at("fp32", (1, 1))
         (Opcode.RECIPROCAL, WORD, None, WORD, 4096),
         (Opcode.BN_AGGR, at("fp32", (1, 12)), None, at("fp32", (1, 2)), 52),
         (Opcode.MAX8, HALF, None, at("bf16", (1, 8)), 512),
-        (Opcode.ACTIVATION, HALF, None, HALF, 512),
+        (Opcode.ACTIVATION, HALF, None, HALF, 256),
+        (Opcode.ACTIVATION, BYTE, None, HALF, 256),
+        (Opcode.ACTIVATION, PSUM, None, HALF, 512),
+        (Opcode.ACTIVATION, HALF, None, WORD, 512),
+        (Opcode.SCALAR_COPY, HALF, None, BYTE, 256),
+        (Opcode.SCALAR_COPY, WORD, None, WORD, 512),
+        (Opcode.SCALAR_AFFINE, HALF, None, HALF, 256),
         (Opcode.LOAD_TABLE, at("uint32", (1, 100)), None, None, 400),
         (Opcode.NOP, None, None, None, 0),
     ],
@@ -58,6 +64,27 @@ ONE = at("fp32", (1, 1))
 def test_cycles(opcode: Opcode, src0: AccessPattern, src1: AccessPattern, dst: AccessPattern, expected: int):
     assert cycles(opcode, FULL, src0, src1, dst) == expected
     assert table_cycles(opcode, FULL, src0, src1, dst) == (max(64, expected) if expected else 0)
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        (at("bf16", (1, 512), offset=4), 256),
+        (at("bf16", (1, 512), offset=2), 512),
+        (at("bf16", (2, 512)), 512),
+        (at("bf16", (1, 511)), 511),
+        (at("bf16", (1, 4), (6, 128)), 256),
+        (at("bf16", (1, 4), (7, 128)), 512),
+    ],
+)
+def test_pairs_of_the_scalar_engine(source: AccessPattern, expected: int):
+    target = at("uint8", *source.dims[:1], *((4, n) for _, n in source.dims[1:]))
+    for opcode in (Opcode.ACTIVATION, Opcode.SCALAR_COPY, Opcode.SCALAR_AFFINE):
+        assert cycles(opcode, FULL, source, None, target) == expected
+
+
+def test_elements_of_a_reduction_come_one_by_one():
+    assert cycles(Opcode.ACTIVATION, FULL, HALF, None, HALF, sums=True) == 512
 
 
 def test_exp_at_trn2_is_one_element_a_cycle():

@@ -32,6 +32,7 @@ _HEADER_OF: dict[int, tuple[str, ...]] = {
     Opcode.MATCH_REPLACE8: ("column0",),
     Opcode.EXP: ("column0", "column1", *_SUMS),
     Opcode.ACTIVATION: (*_CHAIN, "column0", "column1", *_SUMS),
+    Opcode.SCALAR_AFFINE: (*_CHAIN, "column0", "column1"),
 }
 _HEADER = (
     *("accumulate", "op0", "op1", "reverse0", "reverse1", "column0", "column1", "reduce", "store", "axes", "negate"),
@@ -211,6 +212,8 @@ def _operators(f: Fields, cfg: Config) -> bool:
             and (reduce == 0 or reduction in _REDUCING)
             and not (reduce == _LOAD_REDUCE and ops[1])
         )
+    if opcode == Opcode.SCALAR_AFFINE:
+        return ops[0] <= 3 and ops[1] <= 2
     if any(not (op <= 19 or 32 <= op <= 37) for op in ops):
         return False
     return not (len(ops) == 2 and max(ops) >= 32 and any(1 <= op <= 19 for op in ops))

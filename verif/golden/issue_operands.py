@@ -32,6 +32,8 @@ OPERANDS: dict[int, tuple[str, ...]] = {
     Opcode.MEMSET: ("dst",),
     Opcode.ACTIVATION: ("src0", "dst"),
     Opcode.LOAD_TABLE: ("src0",),
+    Opcode.SCALAR_COPY: ("src0", "dst"),
+    Opcode.SCALAR_AFFINE: ("src0", "dst"),
     Opcode.GP_LOAD: ("src0",),
     Opcode.GP_STORE: ("dst",),
 }

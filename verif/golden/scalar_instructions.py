@@ -6,8 +6,8 @@ from rtl.contract.activation_tables import FIRST_TABLE_FUNCTION
 from rtl.contract.isa import AluOp, Function, Opcode, Reduce
 from verif.golden.activation import TableMemory, direct
 from verif.golden.alu import reduce
-from verif.golden.operands import Fields, Operands, Stored
-from verif.golden.vector import U32, tensor_scalar
+from verif.golden.operands import Fields, Operands, Stored, format_of, pattern_of
+from verif.golden.vector import U32, tensor_copy, tensor_scalar
 
 __all__ = ["ScalarInstructions"]
 
@@ -24,6 +24,11 @@ class ScalarInstructions:
         if f["opcode"] == Opcode.LOAD_TABLE:
             self.table.load(self.operands.values(f, "src0", raw=True))
             return Stored(None)
+        if f["opcode"] == Opcode.SCALAR_COPY:
+            source, target = pattern_of(f, "src0"), pattern_of(f, "dst")
+            return Stored(tensor_copy(self.operands.bits(source), format_of(source), format_of(target)))
+        if f["opcode"] == Opcode.SCALAR_AFFINE:
+            return self.operands.stored(f, self._affine(f))
         out = self._function(f)
         kept = None
         if f["reduce"] != Reduce.IDLE:
@@ -35,9 +40,10 @@ class ScalarInstructions:
         """Put what `read` gave into memory."""
         self.operands.write(f, stored)
 
-    def _function(self, f: Fields) -> U32:
+    def _affine(self, f: Fields) -> U32:
+        """(x op0 a) op1 b: what an instruction does before its function."""
         o = self.operands
-        x = tensor_scalar(
+        return tensor_scalar(
             o.values(f, "src0"),
             AluOp(f["op0"]),
             o.scalar(f, 0),
@@ -46,6 +52,9 @@ class ScalarInstructions:
             bool(f["reverse0"]),
             bool(f["reverse1"]),
         )
+
+    def _function(self, f: Fields) -> U32:
+        x = self._affine(f)
         function = Function(f["imm2"] >> 32 & 0xFF)
         if function >= FIRST_TABLE_FUNCTION:
             return self.table.function(x, function)

@@ -28,7 +28,7 @@ _STEPS = 3  # multiplications and additions of a cubic
 
 
 class ActivationLane(wiring.Component):
-    """out = func(x), FP32 codes; func is of isa.Function. `slope` is that of prelu and leaky_relu.
+    """out = func(x), FP32 codes; func is of isa.Function, or PASS, x as it is. `slope`: that of prelu and leaky_relu.
 
     With a table: ((c3 t + c2) t + c1) t + c0, each operation rounded, times the power of two of the entry,
     rounded once more if the result is subnormal. NaN gives the canonical NaN, as negative numbers do where the
@@ -38,6 +38,7 @@ class ActivationLane(wiring.Component):
     """
 
     LATENCY = 10
+    PASS = 15  # no isa.Function: not even a NaN becomes canonical
 
     def __init__(self):
         super().__init__(
@@ -194,7 +195,7 @@ class ActivationLane(wiring.Component):
             with m.Case(Function.SIGN):
                 with m.If(~number.is_zero):
                     m.d.comb += result.eq(Cat(Const(ONE, 31), number.sign))
-        with m.If(nan):
+        with m.If(nan & (function != self.PASS)):
             m.d.comb += result.eq(CANONICAL_NAN_FP32)
         return Cat(result, (function < FIRST_TABLE_FUNCTION) | nan)
 

@@ -170,12 +170,13 @@ class _Counts:
         if i.src0 is None:
             return
         count = i.src0.elements
-        self._read("scalar", i.src0, count)
+        width = rates.width(i.opcode, self.cfg, i.src0, None, i.dst, sums=i.reduce != Reduce.IDLE)
+        self._read("scalar", i.src0, count // width)
         if i.opcode == Opcode.LOAD_TABLE:
             return
         self._columns("scalar", i, i.src0)
         if i.dst is not None:
-            self._write("scalar", i.dst, count)
+            self._write("scalar", i.dst, count // width, width)
         self._store("scalar", i, i.dst or i.src0)
         function = Function(i.imm2 >> 32 & 63)
         self._add("scalar_elements", function.name.lower(), count * i.src0.partition_count)

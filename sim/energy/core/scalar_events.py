@@ -9,17 +9,21 @@ from rtl.contract.activation_tables import FIRST_TABLE_FUNCTION, load_words
 from rtl.contract.config import Config
 from rtl.contract.formats import FORMATS
 from rtl.contract.isa import AluOp, Function
-from rtl.scalar.lane import OPERATION, REDUCTION
+from rtl.scalar.lane import LANE_DOMAINS, PAIR, REDUCTION, Lane
+from rtl.scalar.slot import OPERATION
+from sim.energy.core.with_clocks import WithClocks
 from sim.energy.events import CYCLES, Event, Unit
 from sim.energy.simulation import Simulation
 from sim.energy.values import Source, constant, packed
 
-__all__ = ["SCALAR_WORK", "scalar_units"]
+__all__ = ["SCALAR_WORK", "ClockedLane", "scalar_units"]
 
 Words = NDArray[np.uint64]
 SCALAR_WORK = {"plain": Function.RELU, "table": Function.GELU}
 """A function that stands for those without a table, and one for those with one."""
 _ROW_WORDS = 4
+_CLOCKS = ["clk"]
+"""The second slot's stands still: an element of a pair is taken to cost what one alone does."""
 _WARM = 16  # cycles until the last stage has seen the first element
 
 
@@ -54,12 +58,12 @@ class _Lane:
     def cycle(self, inputs: dict[str, Words]) -> None:
         """A cycle, with what the tables gave for the addresses before it; a function without a table reads none."""
         if not self.reads:
-            self.lane.cycle(inputs)
+            self.lane.cycle(inputs, _CLOCKS)
             return
-        entry = self.directory[_codes(self.lane.output("entry_address")) % len(self.directory)]
-        row = self.table[_codes(self.lane.output("row_address")) % len(self.table)]
+        entry = self.directory[_codes(self.lane.output("entry_address0")) % len(self.directory)]
+        row = self.table[_codes(self.lane.output("row_address0")) % len(self.table)]
         words = np.concatenate([packed(row[:, n], 32) for n in range(_ROW_WORDS)])
-        self.lane.cycle({**inputs, "entry": packed(entry, 32), "row": words})
+        self.lane.cycle({**inputs, "entry0": packed(entry, 32), "row0": words}, _CLOCKS)
 
 
 def _event(name: str, function: Function, rows: int) -> Event:
@@ -70,8 +74,10 @@ def _event(name: str, function: Function, rows: int) -> Event:
 
     def drive(sims: list[Simulation], source: Source) -> None:
         lane = _Lane(sims[0], rows, reads=function >= FIRST_TABLE_FUNCTION)
-        lane.cycle({"rst": constant(1, 1)})
-        still = {"rst": constant(0, 1), "reduction": constant(0, REDUCTION.size)}
+        resets = ("rst", *(f"{name}_rst" for name in LANE_DOMAINS))
+        lane.cycle(dict.fromkeys(resets, constant(1, 1)))
+        still = dict.fromkeys(resets, constant(0, 1)) | {"reduction": constant(0, REDUCTION.size)}
+        still |= dict.fromkeys(("enters", "leaves"), constant(0, PAIR.size))
         for column in ("take_a", "take_b"):
             other = {name: constant(int(name == column), 1) for name in ("take_a", "take_b")}
             lane.cycle({**still, **other, "x": source.numbers("fp32")})
@@ -85,8 +91,15 @@ def _event(name: str, function: Function, rows: int) -> Event:
     return Event(name, "lane and element", drive)
 
 
+class ClockedLane(WithClocks):
+    """A lane with its clocks as ports."""
+
+    def __init__(self) -> None:
+        super().__init__(Lane(), LANE_DOMAINS)
+
+
 def scalar_units(cfg: Config) -> tuple[Unit, ...]:
     """A lane of the scalar engine of a configuration."""
     rows = cfg.scalar.table_rows
     events = tuple(_event(f"scalar {name}", function, rows) for name, function in SCALAR_WORK.items())
-    return (Unit(name="scalar lane", factory="rtl.scalar.lane:Lane", events=events),)
+    return (Unit(name="scalar lane", factory="sim.energy.core.scalar_events:ClockedLane", events=events),)

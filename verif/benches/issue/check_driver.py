@@ -21,7 +21,7 @@ from verif.golden.issue import check
 __all__ = ["ARRAY", "COVERAGE", "OF_WEIGHTS", "CheckBench", "ends", "nested", "plain"]
 
 _OF_OPERANDS = ("ILLEGAL_DTYPE", "BAD_SPACE", "BAD_PARTITION", "BAD_PATTERN", "MISALIGNED", "OUT_OF_RANGE")
-_WITH_OPERATORS = (33, 34, 35, 36, 37, 40, 49, 50, 64)
+_WITH_OPERATORS = (33, 34, 35, 36, 37, 40, 49, 50, 64, 67)
 ARRAY = (Opcode.LOAD_STATIONARY, Opcode.MULTIPLY_MOVING, Opcode.TENSOR_TRANSPOSE)
 _WORD_BITS = 1024
 _PLACE = ("space", "dtype", "partition_start", "partition_count")

@@ -10,12 +10,12 @@ from verif.benches.issue.shapes import BYTES, Fields, dims_of, pattern
 __all__ = ["SCALAR_OPCODES", "VECTOR_OPCODES", "elementwise"]
 
 VECTOR_OPCODES = tuple(range(32, 52))
-SCALAR_OPCODES = (64, 65)
+SCALAR_OPCODES = (64, 65, 66, 67)
 _E8M0 = 8  # only scales of the array have it
 _TWO_SOURCES = (33, 35, 37, 38, 39, 46, 47)
 _SBUF_ONLY = (41, 42, 45, 46, 47, 48, 49)
-_CHAINS = (34, 35, 37, 64)
-_COLUMNS = {34: (0, 1), 35: (0,), 37: (0,), 38: (0,), 40: (0, 1), 44: (0,), 47: (0,), 50: (0, 1), 64: (0, 1)}
+_CHAINS = (34, 35, 37, 64, 67)
+_COLUMNS = dict.fromkeys((34, 40, 50, 64, 67), (0, 1)) | dict.fromkeys((35, 37, 38, 44, 47), (0,))
 _SUMS = (40, 50, 64)
 _TF32 = 3
 _WHOLE = {1: (9, 12), 2: (10, 13), 4: (11, 14)}
@@ -97,6 +97,8 @@ def _operators(rng: np.random.Generator, opcode: int) -> tuple[Fields, bool]:
         f["op0"] = int(rng.choice(ops))
     if opcode in (40, *_CHAINS):
         f["op1"] = int(rng.choice([0, *ops] if bits else ops))
+    if opcode == Opcode.SCALAR_AFFINE:
+        f["op0"], f["op1"] = int(rng.integers(4)), int(rng.integers(3))
     if opcode == Opcode.ACTIVATION:
         f["op0"], f["op1"] = _PAIRS[int(rng.integers(len(_PAIRS)))]
     if opcode in (33, *_CHAINS):

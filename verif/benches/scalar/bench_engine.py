@@ -73,7 +73,7 @@ RUNS = (
 async def random_programs_leave_the_golden_bytes(dut: Any, style: str) -> None:
     bench = EngineBench(dut, style)
     await bench.start()
-    await bench.run(bench.programs.random(80 if style == "never" else 24))
+    await bench.run(bench.programs.random(120 if style == "never" else 32))
 
 
 @cocotb.test()
@@ -81,7 +81,7 @@ async def tables_give_their_functions(dut: Any) -> None:
     bench = EngineBench(dut)
     await bench.start()
     load = bench.programs.load(["sqrt", "reciprocal"])
-    await bench.run([load, *bench.programs.random(25, (Function.SQRT, Function.RECIPROCAL))])
+    await bench.run([load, *bench.programs.random(40, (Function.SQRT, Function.RECIPROCAL))])
     COVERAGE.hit("a table of its own")
 
 
@@ -92,14 +92,14 @@ async def random_cubics_are_looked_up(dut: Any, style: str) -> None:
     await bench.start()
     first = bench.programs.load(partitions=bench.cfg.partitions if style == "never" else 4)
     before = bench.programs.random(3)
-    await bench.run([*before, first, *bench.programs.random(15, (Function.SIGMOID,))])
+    await bench.run([*before, first, *bench.programs.random(25, (Function.SIGMOID,))])
     COVERAGE.hit("a table of random cubics")
     if style == "never":
         done = len(bench.dones)
         second = bench.programs.load(first=0)  # what a loader that does not stop would write over
         bench.dones.clear()
         bench.ports.written.clear()
-        await bench.run([second, *bench.programs.random(15, (Function.SIGMOID,))])
+        await bench.run([second, *bench.programs.random(25, (Function.SIGMOID,))])
         assert done and bench.dones
         COVERAGE.hit("a table over another")
 
@@ -123,10 +123,17 @@ async def a_program_of_everything(dut: Any) -> None:
         )
         for n, function in enumerate((Function.SQUARE, Function.COPY, Function.SIGN))
     ]
-    program = [*bench.programs.random(2), bench.programs.load(), *bench.programs.random(50, (Function.SIGMOID,))]
+    program = [*bench.programs.random(2), bench.programs.load(), *bench.programs.random(80, (Function.SIGMOID,))]
     sums = {"reduce": Reduce.RESET_REDUCE, "store": 1, "imm2": AluOp.ADD << 40 | end + 192}
     program += [instruction(Opcode.ACTIVATION, src0=ties, dst=narrow, **sums), *closely]
     await bench.run([*program, *_reductions(bench, Reduce.REDUCE, 12, store=1)])
+    # large numbers, whose reciprocals are subnormal
+    bench.dones.clear()
+    bench.ports.written.clear()
+    bench.sbuf.write(ties, np.full((everyone[1], 16), 0x7F123456, np.uint32))
+    target = contiguous(space=Space.SBUF, dtype="fp32", partitions=everyone, elements=16, offset=end + 128)
+    one = instruction(Opcode.ACTIVATION, src0=ties, dst=target, imm2=Function.RECIPROCAL << 32)
+    await bench.run([bench.programs.load(["reciprocal"]), one])
 
 
 @cocotb.test()
@@ -136,7 +143,7 @@ async def activations_one_element_a_scalar_cycle(dut: Any, space: Space, dtype: 
     await bench.start()
     cfg = bench.cfg
     everyone = (0, cfg.partitions)
-    elements, instructions = 100, 4
+    elements, instructions = 99, 4  # an odd number: one by one in any format
     src = contiguous(
         space=space, dtype="fp32" if space == Space.PSUM else dtype, partitions=everyone, elements=elements
     )

@@ -1,9 +1,11 @@
 """What the programs for the scalar engine must have contained, and what its bench must have seen."""
 
+from rtl.contract.config import Config
 from rtl.contract.formats import by_code
 from rtl.contract.isa import REDUCTIONS, AluOp, Function, Opcode, Reduce
 from rtl.contract.memmap import Space
-from verif.benches.scalar.engine_programs import DIRECT, PAIRS, SOURCES, TARGETS, Fields
+from verif.benches.scalar.engine_programs import AFFINE, DIRECT, PAIRS, SOURCES, TARGETS, Fields
+from verif.benches.scalar.pair_coverage import cover_pairs
 from verif.checks.coverage import Coverage
 from verif.golden.memory import offsets
 from verif.golden.operands import pattern_of
@@ -26,16 +28,18 @@ COVERAGE = Coverage(
     + ["sbuf read refused", "psum read refused", "sbuf write refused", "psum write refused"]
     + ["reads what the one before wrote to SBUF", "reads what the one before wrote to PSUM"]
     + ["reads a column that the one before wrote", "reads what the one before stored"]
+    + [f"SCALAR_AFFINE {a.name}, {b.name}" for a, b in AFFINE]
     + ["fill", "drain", "sbuf", "psum", "unit", "clock stands still"],
 )
 
 
-def cover(program: list[Fields], partitions: int) -> None:
-    """Bins of a program that ran on an engine of this many partitions."""
+def cover(program: list[Fields], cfg: Config) -> None:
+    """Bins of a program that ran on an engine of this configuration."""
     before: Fields | None = None
     for f in program:
-        if f["opcode"] == Opcode.ACTIVATION:
-            _cover(f, before, partitions)
+        if f["opcode"] != Opcode.LOAD_TABLE:
+            _cover(f, before, cfg.partitions)
+            cover_pairs(f, before, cfg)
             before = f
 
 
@@ -46,10 +50,12 @@ def _cover(f: Fields, before: Fields | None, partitions: int) -> None:
     COVERAGE.hit(f"to {by_code(dst.dtype).name}")
     COVERAGE.hit(f"{Space(src.space).name} to {Space(dst.space).name}")
     COVERAGE.hit(f"{(dst.partition_start - src.partition_start) // quarter % 4} quadrants up")
+    activates = f["opcode"] == Opcode.ACTIVATION
     function = Function(f["imm2"] >> 32 & 0xFF)
-    COVERAGE.when(function in DIRECT, function.name)
+    COVERAGE.when(activates and function in DIRECT, function.name)
     op0, op1, reduce = AluOp(f["op0"]), AluOp(f["op1"]), Reduce(f["reduce"])
-    COVERAGE.hit(f"{op0.name}, {op1.name}")
+    COVERAGE.when(activates, f"{op0.name}, {op1.name}")
+    COVERAGE.when(f["opcode"] == Opcode.SCALAR_AFFINE, f"SCALAR_AFFINE {op0.name}, {op1.name}")
     COVERAGE.when(f["reverse0"], "a op0 x")
     COVERAGE.when(f["reverse1"], "b op1 x")
     COVERAGE.when(f["column0"], "a is a column")

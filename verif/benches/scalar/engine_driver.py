@@ -16,16 +16,18 @@ from verif.agents.stall import styled
 from verif.agents.stream import StreamSource
 from verif.benches.scalar.engine_coverage import COVERAGE, cover
 from verif.benches.scalar.engine_programs import Fields, Programs
+from verif.benches.scalar.pair_coverage import beat
 from verif.golden.memory import Memory
 from verif.golden.operands import Operands, pattern_of
 from verif.golden.scalar_instructions import ScalarInstructions
 
-__all__ = ["GAP", "TURNAROUND", "EngineBench"]
+__all__ = ["BITS_TURNAROUND", "GAP", "TURNAROUND", "EngineBench"]
 
 
 STATES = ("busy", "", *STALLS[Engine.SCALAR])
 LATENCY = 16  # scalar cycles from the grant of a read to its write
 TURNAROUND = LATENCY + 2  # from the last write of an instruction to the first one of one that waited for it
+BITS_TURNAROUND = 2 + 2  # the same of a copy of bits, whose results take 2 cycles
 GAP = {Reduce.RESET_REDUCE: 8, Reduce.REDUCE: 17}  # from the last write of a reduction to the next write
 
 
@@ -106,7 +108,8 @@ class EngineBench:
         """Send the program, wait for its end, compare the memories with what the golden engine leaves."""
         self.program = program
         self.writes = [
-            0 if f["opcode"] == Opcode.LOAD_TABLE else pattern_of(f, "dst").elements + f["store"] for f in program
+            0 if f["opcode"] == Opcode.LOAD_TABLE else pattern_of(f, "dst").elements // beat(f, self.cfg) + f["store"]
+            for f in program
         ]
         sbuf = Memory(self.cfg.partitions, self.cfg.sbuf.partition_bytes)
         psum = Memory(self.cfg.partitions, self.cfg.psum.partition_bytes)
@@ -151,7 +154,7 @@ class EngineBench:
                     f"{name} partition {p} byte {at} is {found.bytes[p, at]:#x}, must be {right.bytes[p, at]:#x} "
                     f"({len(wrong)} bytes differ); {n}: {text}"
                 )
-        cover(program, self.cfg.partitions)
+        cover(program, self.cfg)
         for port in ("sbuf_read", "psum_read", "sbuf_write", "psum_write"):
             COVERAGE.when(self.ports.refusals[port], f"{port.replace('_', ' ')} refused")
         for state in ("fill", "drain", "sbuf", "psum", "unit"):

@@ -1,4 +1,4 @@
-"""Programs for the scalar engine: one instruction, table loads, random legal activations of all kinds."""
+"""Programs for the scalar engine: one instruction, table loads, random legal instructions of all kinds."""
 
 from dataclasses import dataclass
 
@@ -14,12 +14,13 @@ from verif.agents.patterns import random_partitions, random_pattern
 from verif.golden.memory import Memory, offsets
 from verif.golden.operands import pattern_of
 
-__all__ = ["DIRECT", "PAIRS", "SOURCES", "TARGETS", "Fields", "Programs", "instruction"]
+__all__ = ["AFFINE", "DIRECT", "OPCODES", "PAIRS", "SMALL", "SOURCES", "TARGETS", "Fields", "Programs", "instruction"]
 
 Fields = dict[str, int]
 
 SOURCES = tuple(n for n, f in FORMATS.items() if f.bytes and n not in ("tf32", "e8m0"))
 TARGETS = (*SOURCES, "tf32")
+OPCODES = (Opcode.ACTIVATION, Opcode.SCALAR_COPY, Opcode.SCALAR_AFFINE)
 PAIRS = (
     (AluOp.MULTIPLY, AluOp.ADD),
     (AluOp.MULTIPLY, AluOp.SUBTRACT),
@@ -28,6 +29,13 @@ PAIRS = (
     (AluOp.SUBTRACT, AluOp.BYPASS),
     (AluOp.BYPASS, AluOp.BYPASS),
 )
+AFFINE = tuple(
+    (a, b)
+    for a in (AluOp.BYPASS, AluOp.ADD, AluOp.SUBTRACT, AluOp.MULTIPLY)
+    for b in (AluOp.BYPASS, AluOp.ADD, AluOp.SUBTRACT)
+)
+SMALL = tuple(n for n in SOURCES if FORMATS[n].bytes <= 2)
+"""Formats whose elements come two at a time."""
 DIRECT = tuple(f for f in Function if f < FIRST_TABLE_FUNCTION)
 
 
@@ -87,19 +95,24 @@ class Programs:
         return [[n for pair in pairs[p::partitions] for n in pair] for p in range(partitions)]
 
     def random(self, length: int, loaded: tuple[Function, ...] = ()) -> list[Fields]:
-        """Legal activations of all kinds; no destination meets a source of its own, some read the one before."""
+        """Legal instructions of all kinds but loads; no destination meets a source of its own, some read the one
+        before."""
         program: list[Fields] = []
         while len(program) < length:
-            one = self._random_activation(program[-1] if program else None, loaded)
+            one = self._random_one(program[-1] if program else None, loaded)
             if one is not None:
                 program.append(one)
         return program
 
-    def _random_activation(self, before: Fields | None, loaded: tuple[Function, ...]) -> Fields | None:
+    def _random_one(self, before: Fields | None, loaded: tuple[Function, ...]) -> Fields | None:
         rng, cfg = self.rng, self._cfg
         start, count = random_partitions(rng, cfg.partitions)
         elements = 1 if rng.random() < 0.15 else int(rng.integers(1, 40))
-        src = self._pattern((start, count), elements, SOURCES)
+        beside = rng.random() < 0.4  # neighbours on both sides, so that most of these go in pairs
+        if beside and rng.random() < 0.85:
+            elements += elements % 2
+        pattern = self._neighbours if beside else self._pattern
+        src = pattern((start, count), elements, SMALL if beside else SOURCES)
         follows = before is not None and rng.random() < 0.4
         if follows and before is not None:
             last = pattern_of(before, "dst")
@@ -108,11 +121,18 @@ class Programs:
             start, count, elements = src.partition_start, src.partition_count, src.elements
         legal = [q * (cfg.partitions // 4) for q in range(4)]
         legal = [s for s in legal if start_partition_rule(s, count, cfg.partitions) and s + count <= cfg.partitions]
-        dst = self._pattern((start if follows else int(rng.choice(legal)), count), elements, TARGETS)
+        same = by_code(src.dtype).name
+        formats = (same,) if same in SMALL and rng.random() < 0.3 else SMALL if beside else TARGETS
+        dst = pattern((start if follows else int(rng.choice(legal)), count), elements, formats)
         if _meet(src, dst):
             return None
+        opcode = OPCODES[int(rng.choice(3, p=[0.7, 0.15, 0.15]))]
+        if opcode == Opcode.SCALAR_COPY:
+            return instruction(opcode, src0=src, dst=dst)
+        if opcode == Opcode.SCALAR_AFFINE:
+            return instruction(opcode, src0=src, dst=dst, **self._affine(before))
         op0, op1 = PAIRS[rng.integers(len(PAIRS))]
-        reduce = Reduce(int(rng.choice(4, p=[0.4, 0.2, 0.25, 0.15])))
+        reduce = Reduce(int(rng.choice(4, p=[0.6, 0.15, 0.15, 0.1] if beside else [0.3, 0.25, 0.28, 0.17])))
         codes = [f for f in (*DIRECT, *loaded, *loaded)]
         by = int(rng.choice(REDUCTIONS)) if reduce != Reduce.IDLE else 0
         store = reduce != Reduce.IDLE and rng.random() < 0.5
@@ -134,6 +154,34 @@ class Programs:
             reverse0=int(has_a and rng.random() < 0.4), reverse1=int(op1 != AluOp.BYPASS and rng.random() < 0.4),
             column0=int(columns[0]), column1=int(columns[1]), reduce=reduce, store=int(store),
             imm0=imm0 | int(self._constants(1)[0]) << 32, imm1=imm1, imm2=imm2,
+        )  # fmt: skip
+
+    def _affine(self, before: Fields | None) -> Fields:
+        """Any two operators, any operands."""
+        rng = self.rng
+        op0, op1 = AFFINE[rng.integers(len(AFFINE))]
+        columns = [int(n) for n in rng.random(2) < 0.3]
+        free = (self.tables.offset - 4) // 4
+        places = [4 * int(rng.integers(free)) for _ in range(2)]
+        if before is not None and before["store"] and rng.random() < 0.5:
+            columns[0], places[0] = 1, before["imm2"] & 0xFFFFFF
+        values = [int(v) for v in self._constants(2)]
+        fields = {f"column{n}": columns[n] for n in range(2)}
+        fields |= {f"imm{n}": places[n] if columns[n] else values[n] for n in range(2)}
+        return fields | {"op0": op0, "op1": op1} | {f"reverse{n}": int(rng.integers(2)) for n in range(2)}
+
+    def _neighbours(self, partitions: tuple[int, int], elements: int, formats: tuple[str, ...]) -> AccessPattern:
+        """Elements side by side in SBUF, in one row or two; now and then they begin at an odd one."""
+        rng = self.rng
+        fmt = FORMATS[str(rng.choice(formats))]
+        dims = [(1, elements)]
+        if elements % 2 == 0 and rng.random() < 0.4:
+            dims = [(1, elements // 2), (elements // 2 + int(rng.integers(4)), 2)]
+        room = self.tables.offset // fmt.bytes - 2 * elements - 8
+        at = int(rng.integers(room)) & ~1 | int(rng.random() < 0.15)
+        return AccessPattern(
+            space=Space.SBUF, dtype=fmt.code, partition_start=partitions[0], partition_count=partitions[1],
+            offset=at * fmt.bytes, dims=tuple(dims),
         )  # fmt: skip
 
     def _constants(self, count: int) -> np.ndarray:

@@ -16,7 +16,7 @@ LANES = 32
 
 _EXP_RATE = 4
 _KINDS = {
-    "scalar": (scalar.Lane, scalar.SHARED, ()),
+    "scalar": (scalar.Lane, scalar.SHARED, scalar.LANE_DOMAINS),
     "vector": (lambda: vector.Lane(_EXP_RATE), vector.SHARED, vector.LANE_DOMAINS),
 }
 
