@@ -7,8 +7,7 @@ import numpy as np
 
 from firmware.assemble import Offsets, descriptor_word, instruction_word
 from firmware.decisions.executed import executed_program, given_registers
-from firmware.decisions.numbers import Register
-from firmware.decisions.steps import Step
+from firmware.decisions.numbers import Number, Register
 from firmware.decisions.words import queue_words
 from firmware.loops.roll import roll
 from firmware.numbers import bits_dtype
@@ -90,7 +89,7 @@ def _queue_words(program: Program, queue: Queue, offsets: Offsets | None, rolled
     words = [instruction_word(i, offsets) for i in program.queues.get(queue, [])]
     steps = program.steps.get(queue)
     if steps:
-        return _decided(steps, words, offsets or {}, program.core)
+        return _decided(program, queue, words, offsets or {})
     loops = program.loops.get(queue) if rolled else None
     if not loops:
         return b"".join(words)
@@ -98,19 +97,24 @@ def _queue_words(program: Program, queue: Queue, offsets: Offsets | None, rolled
     return b"".join(word.to_bytes(INSTRUCTION_BYTES, "little") for word in fewer)
 
 
-def _decided(steps: list[Step], words: list[bytes], offsets: Offsets, core: int) -> bytes:
+def _moves(program: Program, queue: Queue) -> dict[int, tuple[tuple[str, Number], ...]]:
+    return {n: i.moves for n, i in enumerate(program.queues.get(queue, [])) if i.moves}
+
+
+def _decided(program: Program, queue: Queue, words: list[bytes], offsets: Offsets) -> bytes:
     """Words of a queue whose runs decide what they execute."""
 
     def encode(instruction: Instruction) -> int:
         return int.from_bytes(instruction_word(instruction), "little")
 
     def place(register: Register) -> int:
-        number = (offsets.get((core, register.tensor), 0) + register.offset) // REGISTER_BYTES
+        number = (offsets.get((program.core, register.tensor), 0) + register.offset) // REGISTER_BYTES
         if number >= 1 << 31:
             raise ImageError(f"tensor {register.tensor} lies beyond the first 8 GiB of HBM, which registers reach")
         return number
 
-    made = queue_words(steps, [int.from_bytes(word, "little") for word in words], encode, place)
+    plain = [int.from_bytes(word, "little") for word in words]
+    made = queue_words(program.steps[queue], plain, encode, place, _moves(program, queue))
     return b"".join(word.to_bytes(INSTRUCTION_BYTES, "little") for word in made)
 
 
@@ -126,7 +130,7 @@ def _room(program: Program, queue: Queue) -> int:
     """Bytes that its words take, wherever tensors are."""
     count, steps = len(program.queues.get(queue, [])), program.steps.get(queue)
     if steps:
-        count = len(queue_words(steps, [0] * count, lambda _: 0, lambda _: 0))
+        count = len(queue_words(steps, [0] * count, lambda _: 0, lambda _: 0, _moves(program, queue)))
     return count * INSTRUCTION_BYTES
 
 

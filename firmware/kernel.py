@@ -51,6 +51,11 @@ WORD_BYTES = 4  # of a register
 ALLOCATION_BYTES = 16  # what a DMA mover moves at once
 
 
+def _moves(instructions: Sequence[Instruction]) -> list[Number]:
+    """Numbers by which places of copies are moved."""
+    return [number for i in instructions for _, number in i.moves]
+
+
 @checked
 class Kernel(Loops):
     """Builds a Program for `cfg`, for the core at `core`: (rack, server, chip, core). Errors: KernelError, one
@@ -202,6 +207,7 @@ class Kernel(Loops):
         the run with BAD_SIZE. Nothing may be copied to its tensor any more.
         """
         need(not self._recorder.open, "a register is read before the loops that it is for, not in the body of one")
+        need(not view.moved, f"a register lies in one place; that of {view.tensor.name} is moved by another")
         need(prod(view.shape) == 1, f"a register is one element; the view of {view.tensor.name} has {prod(view.shape)}")
         need(view.dtype in ("int32", "uint32"), f"a register is int32 or uint32; {view.tensor.name} is {view.dtype}")
         need(view.core == self.core, f"a register is read here, and {view.tensor.name} lies in another core")
@@ -243,7 +249,9 @@ class Kernel(Loops):
         program.rings = self._rings.finished()
         for queue, instructions in program.queues.items():
             own = self._rings.own_producer(queue) if queue in COPY_QUEUES else None
-            program.steps[queue] = steps_of(queue, own, len(instructions), self._regions.events, self._hazards)
+            program.steps[queue] = steps_of(
+                queue, own, len(instructions), self._regions.events, self._hazards, _moves(instructions)
+            )
         program.sbuf_bytes = self._room.most_bytes[Space.SBUF]
         program.psum_bytes = self._room.most_bytes[Space.PSUM]
         for key, value in fields.items():

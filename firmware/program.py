@@ -24,7 +24,7 @@ from rtl.contract.memmap import Space
 from rtl.contract.roles import Uses
 
 if TYPE_CHECKING:
-    from firmware.decisions.numbers import Register
+    from firmware.decisions.numbers import Number, Register
     from firmware.decisions.steps import Step
 
 __all__ = [
@@ -122,6 +122,7 @@ class Instruction:
     place2: "Place | None" = None
     source: str = ""  # where the kernel says so: file:line
     descriptor: "Descriptor | None" = None  # of a DMA_COPY
+    moves: "tuple[tuple[str, Number], ...]" = ()  # of its source or destination, in bytes, by what only a run knows
     part: str = ""  # what the report calls its beats, if it is not what its opcode is for
     image: Image | None = field(default=None, compare=False, repr=False)  # that a GP_RUN runs, for who explains a fault
 

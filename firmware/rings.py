@@ -7,12 +7,15 @@ import numpy as np
 
 from firmware.builder import Builder
 from firmware.copies import place, rows
+from firmware.decisions.numbers import Number
 from firmware.engines.base import access, caller, name_of, need
 from firmware.hazards import Access, Hazards, Known, meet
+from firmware.numbers import element_bytes
 from firmware.program import Completion, Descriptor, HbmTensor, Place, Semaphore
 from firmware.views import CopyView, HbmView, KernelError
 from rtl.contract.isa import COPY_QUEUES, DmaAdd, Opcode, Queue
 from rtl.contract.memmap import Space, core_place
+from rtl.contract.sequence import FILLS
 
 __all__ = ["Rings"]
 
@@ -52,7 +55,14 @@ class Rings:
     ) -> Completion:
         """See Kernel.dma."""
         cfg = self._k.cfg
-        if direct or self._k.may_be_left_out():
+        moves = tuple(
+            (side, number * (stride * element_bytes(view.dtype)))
+            for side, view in (("source", src), ("destination", dst))
+            if isinstance(view, HbmView)
+            for number, stride in view.moved
+        )
+        need(len(moves) <= FILLS, f"a copy has a place that {len(moves)} numbers move; there may be {FILLS}")
+        if direct or moves or self._k.may_be_left_out():
             queue, producer = self._of_queue(ring, queue, signal)
             ring = None
         else:
@@ -96,6 +106,7 @@ class Rings:
             accesses,
             after,
             counted=signal is None,
+            moves=moves,
         )
         return Completion(producer, self._hazards.reach(producer))
 
@@ -137,7 +148,7 @@ class Rings:
         """The queue of a copy whose descriptor is part of an instruction, and the producer that counts it."""
         queue = LOAD_QUEUE if queue is None else queue
         names = " or ".join(one.name.lower() for one in COPY_QUEUES)
-        where = "a direct copy, as all in a block that a run may leave out,"
+        where = "a direct copy, as all in a block that a run may leave out or to a place that it moves,"
         need(queue in COPY_QUEUES, f"{where} is made by queue {names}, not {queue.name.lower()}")
         need(ring is None, f"{where} goes to its queue's own ring, so ring {ring} must not be used")
         need(
@@ -223,6 +234,7 @@ class Rings:
         after: Sequence[Completion],
         *,
         counted: bool,
+        moves: tuple[tuple[str, Number], ...] = (),
     ) -> None:
         """Put a descriptor on its ring, released by the ring's queue when what it needs is complete; without one it
         is part of the instruction."""
@@ -236,7 +248,9 @@ class Rings:
         instructions = self._k.instructions(queue)
         last = instructions[-1] if instructions else None
         if ring is None:
-            self._k.issue(queue, Opcode.DMA_COPY, needs=waits, descriptor=descriptor, source=descriptor.origin)
+            self._k.issue(
+                queue, Opcode.DMA_COPY, needs=waits, descriptor=descriptor, moves=moves, source=descriptor.origin
+            )
         elif not waits and last and last.opcode == Opcode.DMA_TRIGGER and last.imm0 == ring:
             instructions[-1] = replace(last, imm1=last.imm1 + 1)
         else:

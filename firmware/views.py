@@ -6,6 +6,7 @@ from math import prod
 from operator import index as index_of
 from typing import Any
 
+from firmware.decisions.numbers import Number
 from firmware.errors import KernelError
 from firmware.loops.lazy import later
 from firmware.numbers import element_bytes
@@ -17,7 +18,7 @@ __all__ = ["BlockView", "Box", "CopyView", "HbmView", "KernelError", "MemoryFull
 Box = tuple[tuple[int, int], ...]
 """Half-open ranges, one an axis."""
 
-Index = int | slice
+Index = int | slice | Number
 
 
 class MemoryFullError(KernelError):
@@ -37,6 +38,14 @@ def _range(index: Index, size: int, what: str, axis: str) -> tuple[int, int, int
             f"{what} has {size} elements along axis {axis}; the index {start}:{stop}:{step} is not inside"
         )
     return start, -(-(stop - start) // step), step
+
+
+def _inside(number: Number, size: int, what: str, axis: int) -> None:
+    """KernelError unless a number of the run is an index of the axis in every run."""
+    if not 0 <= number.low <= number.high < size:
+        raise KernelError(
+            f"{what} has {size} elements along axis {axis}, and {number!r} may be from {number.low} to {number.high}"
+        )
 
 
 def _whole(index: Any, what: str) -> int:
@@ -72,7 +81,8 @@ def _times(count: Any, what: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class HbmView:
-    """Part of a tensor: `offset` and `strides` in elements; `box` is what it may touch, an axis each."""
+    """Part of a tensor: `offset` and `strides` in elements; `box` is what it may touch, an axis each. `moved`: numbers
+    of the run, and by how many elements each moves its place."""
 
     tensor: HbmTensor
     offset: int
@@ -80,6 +90,7 @@ class HbmView:
     strides: tuple[int, ...]
     box: Box
     sliced: bool = True  # the axes are still those of the tensor, so that slicing narrows the box
+    moved: tuple[tuple[Number, int], ...] = ()
 
     @property
     def dtype(self) -> str:
@@ -93,14 +104,19 @@ class HbmView:
 
     @later
     def __getitem__(self, index: Index | tuple[Index, ...]) -> "HbmView":
-        """Slices narrow an axis, integers remove it."""
+        """Slices narrow an axis, integers remove it; so does a number of the run, from 0 to less than its size."""
         indices = index if isinstance(index, tuple) else (index,)
         if len(indices) > len(self.shape):
             raise KernelError(f"{self.tensor.name} has {len(self.shape)} axes here, not {len(indices)}")
         offset, shape, strides, box = self.offset, [], [], list(self.box)
-        keeps_axes = self.sliced
+        keeps_axes, moved = self.sliced, list(self.moved)
         for axis, size in enumerate(self.shape):
             one = indices[axis] if axis < len(indices) else slice(None)
+            if isinstance(one, Number):
+                _inside(one, size, self.tensor.name, axis)
+                moved.append((one, self.strides[axis]))
+                keeps_axes = False
+                continue
             start, count, step = _range(one, size, self.tensor.name, str(axis))
             offset += start * self.strides[axis]
             if self.sliced and self.box[axis][1] - self.box[axis][0] == size:
@@ -111,7 +127,7 @@ class HbmView:
                 strides.append(self.strides[axis] * step)
             else:
                 keeps_axes = False
-        return HbmView(self.tensor, offset, tuple(shape), tuple(strides), tuple(box), keeps_axes)
+        return HbmView(self.tensor, offset, tuple(shape), tuple(strides), tuple(box), keeps_axes, tuple(moved))
 
     @later
     def split(self, axis: int, inner: int) -> "HbmView":
@@ -121,26 +137,20 @@ class HbmView:
         shape = (*self.shape[:axis], size // inner, inner, *self.shape[axis + 1 :])
         step = self.strides[axis]
         strides = (*self.strides[:axis], step * inner, step, *self.strides[axis + 1 :])
-        return HbmView(self.tensor, self.offset, shape, strides, self.box, False)
+        return replace(self, shape=shape, strides=strides, sliced=False)
 
     @later
     def permute(self, axes: Sequence[int]) -> "HbmView":
         """The same elements with the axes in another order."""
         axes = _order(axes, len(self.shape), self.tensor.name)
-        return HbmView(
-            self.tensor,
-            self.offset,
-            tuple(self.shape[a] for a in axes),
-            tuple(self.strides[a] for a in axes),
-            self.box,
-            False,
-        )
+        shape, strides = (tuple(sizes[a] for a in axes) for sizes in (self.shape, self.strides))
+        return replace(self, shape=shape, strides=strides, sliced=False)
 
     @later
     def repeat(self, count: int) -> "HbmView":
         """A new first axis of `count` that reads the same elements each time (a source only)."""
         count = _times(count, self.tensor.name)
-        return HbmView(self.tensor, self.offset, (count, *self.shape), (0, *self.strides), self.box, False)
+        return replace(self, shape=(count, *self.shape), strides=(0, *self.strides), sliced=False)
 
     def axes_bytes(self) -> list[tuple[int, int]]:
         """(count, bytes to the next) of each axis, outermost first."""

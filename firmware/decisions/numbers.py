@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 from firmware.errors import KernelError
 from rtl.contract.sequence import SeqOp
 
-__all__ = ["Condition", "Number", "Register", "parts_of", "value_of"]
+__all__ = ["Condition", "Number", "Register", "greatest", "least", "parts_of", "value_of"]
 
 LEAST, MOST = -(1 << 31), (1 << 31) - 1
 _REFUSED = "a register has no value while a kernel is said: "
@@ -115,7 +115,7 @@ class Number:
 
     __hash__ = object.__hash__
     __bool__ = _refuse("a block is left out by `with k.if_(n != 0):`")
-    __int__ = __index__ = _refuse("k.loop and k.if_ take it as it is, and no view does")
+    __int__ = __index__ = _refuse("k.loop and k.if_ take it as it is, and so does an axis of a tensor in HBM, x[n]")
     __float__ = __truediv__ = __rtruediv__ = _refuse("whole numbers only are reckoned with it")
     __iter__ = __len__ = _refuse("a loop of so many turns is `with k.loop(n) as i:`")
 
@@ -180,6 +180,16 @@ def value_of(number: Number | int, registers: Mapping[int, int]) -> int:
     if isinstance(number, Register):
         return registers[number.index]
     return _FUNCTIONS[number.op](value_of(number.a, registers), value_of(number.b, registers))
+
+
+def least(a: Number | int, b: Number | int) -> Number | int:
+    """The less of the two; a number of the run if one is."""
+    return min(a, b) if isinstance(a, int) and isinstance(b, int) else Number(SeqOp.MIN, a, b)
+
+
+def greatest(a: Number | int, b: Number | int) -> Number | int:
+    """The greater of the two; a number of the run if one is."""
+    return max(a, b) if isinstance(a, int) and isinstance(b, int) else Number(SeqOp.MAX, a, b)
 
 
 def parts_of(number: Number | int) -> Iterator[Register]:

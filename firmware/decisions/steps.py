@@ -6,9 +6,9 @@ the block are then right without knowing what was left out.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from firmware.decisions.numbers import Condition, Register, parts_of
+from firmware.decisions.numbers import Condition, Number, Register, parts_of, value_of
 from firmware.decisions.regions import Exit, Load, Region
 from firmware.hazards import Hazards, Known
 from firmware.program import Instruction, SemaphoreWait
@@ -107,15 +107,16 @@ def steps_of(
     count: int,
     events: Sequence[Load | Exit | Region],
     hazards: Hazards,
+    moves: Sequence[Number] = (),
 ) -> list[Step]:
     """Steps of a queue of `count` instructions; none if nothing of it depends on the run. `own`: the producer that is
-    its ring."""
+    its ring. `moves`: numbers of the run in its instructions."""
     of = _Queue(queue, own, hazards)
     guards = [e for e in events if isinstance(e, Exit) and of.leaves(e)]
-    if not guards:
+    if not guards and not moves:
         return []
     regions = {id(e.region) for e in guards}
-    wanted = {r.index for e in guards for r in parts_of(e.condition.number)}
+    wanted = {r.index for n in [*(e.condition.number for e in guards), *moves] for r in parts_of(n)}
     found: list[Step] = []
     at = 0
 
@@ -140,6 +141,17 @@ def steps_of(
     return found
 
 
+def _moved(instruction: Instruction, registers: Mapping[int, int]) -> Instruction:
+    """The instruction with its places where they are in this run."""
+    descriptor = instruction.descriptor
+    if not instruction.moves or descriptor is None:
+        return instruction
+    for side, number in instruction.moves:
+        place = getattr(descriptor, side)
+        descriptor = replace(descriptor, **{side: replace(place, offset=place.offset + value_of(number, registers))})
+    return replace(instruction, descriptor=descriptor, moves=())
+
+
 def executed(
     steps: Sequence[Step], instructions: Sequence[Instruction], registers: Mapping[int, int]
 ) -> list[tuple[Instruction, int | None]]:
@@ -150,7 +162,7 @@ def executed(
     while n < len(steps):
         step = steps[n]
         if isinstance(step, Items):
-            found += [(instructions[place], place) for place in range(step.begin, step.end)]
+            found += [(_moved(instructions[place], registers), place) for place in range(step.begin, step.end)]
         elif isinstance(step, Read):
             found += [(one, None) for one in step.waits]
         elif isinstance(step, Guard) and not step.condition.holds(registers):

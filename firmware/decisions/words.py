@@ -1,13 +1,13 @@
 """Words of a queue whose run decides: what its sequencer executes."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from firmware.decisions.numbers import Condition, Number, Register
 from firmware.decisions.steps import Guard, Items, Read, Step
 from firmware.errors import KernelError
-from firmware.loops.words import operation, sequence
+from firmware.loops.words import operation, sequence, with_fills
 from firmware.program import Instruction
-from rtl.contract.sequence import OPERATION, OPERATIONS, OPERATIONS_AT, REGISTERS, SeqOp
+from rtl.contract.sequence import FILLED, OPERATION, OPERATIONS, OPERATIONS_AT, REGISTERS, SeqOp
 
 __all__ = ["REGISTERS_MAX", "queue_words"]
 
@@ -64,6 +64,14 @@ class _Words:
         if label is not None:
             self._branches.append((len(self.words) - 1, (len(operations) - 1) % OPERATIONS, label))
 
+    def moved(self, word: int, moves: Sequence[tuple[str, Number]]) -> None:
+        """An instruction, to whose fields registers are added."""
+        reckoner = _Reckoner()
+        fills = [(FILLED.index((f"descriptor_{side}", 0)), reckoner.register(number)) for side, number in moves]
+        if reckoner.operations:
+            self.operations(reckoner.operations)
+        self.words.append(with_fills(word, fills))
+
     def all(self) -> list[int]:
         """All words, with the numbers that branches go to."""
         words = list(self.words)
@@ -85,9 +93,11 @@ def queue_words(
     words: Sequence[int],
     encode: Callable[[Instruction], int],
     place: Callable[[Register], int],
+    moves: Mapping[int, Sequence[tuple[str, Number]]] | None = None,
 ) -> list[int]:
     """Words of a queue with these steps. `words`: its instructions, all of them; `encode` makes such a word; `place`:
-    the number of a register's 32-bit word in HBM.
+    the number of a register's 32-bit word in HBM. `moves`: of instructions by their number, what registers add to which
+    field of their descriptor.
 
     What stands in for what is left out lies behind it, so that a run which leaves a block goes on in one place, and
     from there straight ahead: a word far away costs a fetch.
@@ -97,7 +107,8 @@ def queue_words(
     jump = operation(SeqOp.BRANCH_EQUAL, 0, ZERO, ZERO)
     for step in steps:
         if isinstance(step, Items):
-            made.words += words[step.begin : step.end]
+            for n in range(step.begin, step.end):
+                made.moved(words[n], (moves or {}).get(n, ()))
         elif isinstance(step, Read):
             made.words += map(encode, step.waits)
             index = step.register.index

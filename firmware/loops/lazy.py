@@ -5,6 +5,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, NoReturn, TypeVar
 
+from firmware.decisions.numbers import greatest, least
 from firmware.errors import KernelError
 
 __all__ = ["Index", "Lazy", "LazyView", "Result", "has_lazy", "later", "now"]
@@ -49,6 +50,7 @@ class Lazy:
     __and__, __rand__ = _reckoned(operator.and_), _turned(operator.and_)
     __or__, __ror__ = _reckoned(operator.or_), _turned(operator.or_)
     __neg__ = _reckoned(operator.neg)
+    at_most, at_least = _reckoned(least), _reckoned(greatest)
     __lt__, __le__ = _reckoned(operator.lt), _reckoned(operator.le)
     __gt__, __ge__ = _reckoned(operator.gt), _reckoned(operator.ge)
     __eq__, __ne__ = _reckoned(operator.eq), _reckoned(operator.ne)  # type: ignore[assignment]

@@ -85,26 +85,31 @@ def test_a_sequencer_decides_as_python_does() -> None:
             assert values == [1, 2 if told(x, y)[n] else 9, 3], (n, x, y)
 
 
+def shown_is_executed(program: Program, values: dict[int, int]) -> None:
+    """The words of the image become those of the program that a run with these numbers executes."""
+    image = build_image(program)
+    plain = executed_program(program, values)
+    assert not any(plain.steps.values())
+    hbm = image.memory()
+    offsets = {(0, name): region.offset for name, region in image.tensors.items()}
+    for queue in Queue:
+        base, count = image.queues[queue]
+        code = hbm[base : base + 128 * count].reshape(-1, 128)
+        words = [int.from_bytes(word.tobytes(), "little") for word in code]
+        shown = [one.word for one in Sequencer(words, lambda _: 0, 1, load=hbm.view("<i4").tolist().__getitem__)]
+        want = [int.from_bytes(instruction_word(i, offsets), "little") for i in plain.queues[queue]]
+        assert shown == want
+        assert image.instructions[queue] == len(want)
+        assert len(plain.turns(queue)) == len(want)
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_a_queue_shows_what_is_executed(seed: int) -> None:
     """For every choice of numbers the words of the program become those of the program that has been executed."""
     for values in list(product(range(MOST + 1), repeat=REGISTERS))[:: 7 + seed]:
         program = deciding_kernel(CFG, seed, values, known=False, statements=10)
         assert given_registers(program) == dict(enumerate(values))
-        image = build_image(program)
-        plain = executed_program(program, dict(enumerate(values)))
-        assert not any(plain.steps.values())
-        hbm = image.memory()
-        offsets = {(0, name): region.offset for name, region in image.tensors.items()}
-        for queue in Queue:
-            base, count = image.queues[queue]
-            code = hbm[base : base + 128 * count].reshape(-1, 128)
-            words = [int.from_bytes(word.tobytes(), "little") for word in code]
-            shown = [one.word for one in Sequencer(words, lambda _: 0, 1, load=hbm.view("<i4").tolist().__getitem__)]
-            want = [int.from_bytes(instruction_word(i, offsets), "little") for i in plain.queues[queue]]
-            assert shown == want
-            assert image.instructions[queue] == len(want)
-            assert len(plain.turns(queue)) == len(want)
+        shown_is_executed(program, dict(enumerate(values)))
 
 
 @pytest.mark.parametrize("seed", range(100, 112))
@@ -198,10 +203,27 @@ def _changed(s: Setting) -> None:
     k.dma(inner, tile[:, :])
 
 
+def _five(s: Setting) -> None:
+    x = s.k.hbm("many", (5,) * 5 + (16,), "bf16", np.zeros((5,) * 5 + (16,), np.uint16))
+    s.k.dma(s.tile[0:1, :], x[(s.n,) * 5].split(0, 16))
+
+
 WRONG: dict[str, tuple[Callable[[Setting], object], str]] = {
     "Python's if": (_truth, "a block is left out by `with k.if_"),
     "truth of a number": (lambda s: bool(s.n), "a block is left out by `with k.if_"),
-    "an index of a tile": (lambda s: s.tile[:, s.n : s.n + 1], "take it as it is, and no view does"),
+    "an index of a tile": (lambda s: s.tile[:, s.n : s.n + 1], "an axis of a tensor in HBM"),
+    "a page that there is not": (lambda s: s.x[s.n + 5, :], "x has 8 elements along axis 0, and a number from 5 to 9"),
+    "a page below the first": (lambda s: s.x[s.n - 1, :], "may be from -1 to 3"),
+    "rows from a number on": (lambda s: s.x[s.n : s.n + 1, :], "an axis of a tensor in HBM"),
+    "a ring for what is moved": (
+        lambda s: s.k.dma(s.tile[0:1, :].split(0, 16), s.x[s.n, :].split(0, 16), ring=0),
+        "goes to its queue's own ring",
+    ),
+    "a register in another's place": (
+        lambda s: s.k.register(s.k.hbm("m", (9, 1), "int32", np.zeros((9, 1), np.uint32))[s.n, 0:1], 3),
+        "lies in one place",
+    ),
+    "too many numbers": (_five, "that 5 numbers move; there may be 4"),
     "a range": (lambda s: range(s.n), "k.loop and k.if_ take it as it is"),  # type: ignore[arg-type]
     "half of it": (lambda s: s.n / 2, "whole numbers only"),
     "a third": (lambda s: s.n // 3, "a power of two, which 3 is not"),
@@ -230,6 +252,61 @@ def test_what_makes_no_sense_is_one_sentence(name: str) -> None:
     with pytest.raises(KernelError, match=sentence) as caught:
         do(Setting())
     assert "\n" not in str(caught.value)
+
+
+PAGES = 6
+
+
+def paged(table: list[int], live: int) -> Program:
+    """The first `live` pages of `table` go from a cache to y in its order, and half of each to its own place in z."""
+    k = Kernel(CFG, "paged")
+    numbers = np.arange(PAGES * P * 16, dtype=np.uint16).reshape(PAGES, P, 16)
+    cache = k.hbm("cache", numbers.shape, "bf16", numbers)
+    pages = k.hbm("table", (4,), "int32", np.array(table, np.uint32))
+    count = k.hbm("live", (1,), "int32", np.array([live], np.uint32))
+    y, z = k.hbm("y", (4, P, 16), "bf16"), k.hbm("z", (2, PAGES // 2, P, 16), "bf16")
+    tiles = [k.sbuf(f"tile{n}", partitions=P, columns=16, dtype="bf16") for n in range(2)]
+    zero = k.sbuf("zero", partitions=P, columns=16, dtype="bf16")
+    k.vector.memset(zero[:, :], 0.0)
+    for n in range(PAGES):
+        k.dma(z[n // 3, n % 3, :, :], zero[:, :])
+    for n in range(4):
+        k.dma(y[n, :, :], zero[:, :])
+    found = [k.register(pages[n : n + 1], PAGES - 1) for n in range(4)]
+    with k.loop(k.register(count, 4)) as i:
+        page, tile = k.pick(found, i), k.pick(tiles, i % 2)
+        k.dma(tile[:, :], cache[page, :, :])
+        k.dma(y[i, :, :], tile[:, :])
+        # two axes of three pages: page // 3 by comparisons, for registers are divided by powers of two
+        with k.if_(page < 3):
+            k.dma(z[0, page.at_most(2), :, 0:8], tile[:, 0:8], queue=Queue.SCALAR)
+        with k.if_(page >= 3):
+            k.dma(z[1, (page - 3).at_least(0), :, 0:8], tile[:, 0:8], queue=Queue.SCALAR)
+    return k.program()
+
+
+@pytest.mark.parametrize(
+    ("table", "live"), [([0, 1, 2, 3], 4), ([5, 5, 0, 2], 3), ([3, 1, 4, 1], 0), ([2, 0, 5, 3], 1), ([5, 4, 3, 0], 4)]
+)
+def test_pages_are_where_a_table_says(table: list[int], live: int) -> None:
+    program = paged(table, live)
+    numbers = np.arange(PAGES * P * 16, dtype=np.uint16).reshape(PAGES, P, 16)
+    y, z = np.zeros((4, P, 16), np.uint16), np.zeros((PAGES, P, 16), np.uint16)
+    for n, page in enumerate(table[:live]):
+        y[n], z[page, :, :8] = numbers[page], numbers[page, :, :8]
+    image = build_image(program)
+    for order in (None, 1, 2, 3):
+        machine = GoldenMachine(CFG, order)
+        machine.load(image)
+        found = machine.run()
+        assert not found.faults
+        assert np.array_equal(found.outputs["y"], y) and np.array_equal(found.outputs["z"].reshape(z.shape), z)
+    plain = executed_program(program, dict(enumerate([*table, live])))
+    places = [
+        i.descriptor.source.offset for i in plain.queues[Queue.SYNC] if i.descriptor and i.descriptor.source.tensor
+    ]
+    assert places == [page * P * 16 * 2 for page in table[:live]]
+    shown_is_executed(program, dict(enumerate([*table, live])))
 
 
 def test_semaphores_of_direct_copies_are_left_free() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from firmware.decisions.numbers import Number
+from firmware.decisions.numbers import greatest, least
 from firmware.program import Program
 from rtl.contract.config import Config
 from verif.checks.random_elements import RandomElements
@@ -17,19 +17,11 @@ MOST, REGISTERS = 3, 3
 _DEPTH = 2
 
 
-def _least(a: Any, b: int) -> Any:
-    return a.at_most(b) if isinstance(a, Number) else min(a, b)
-
-
-def _most(a: Any, b: int) -> Any:
-    return a.at_least(b) if isinstance(a, Number) else max(a, b)
-
-
 _COUNTS: tuple[Callable[[Any, Any], Any], ...] = (
     lambda a, b: a,
     lambda a, b: MOST - a,
-    lambda a, b: _most(a - b, 0),
-    lambda a, b: _least(a + b, 2),
+    lambda a, b: greatest(a - b, 0),
+    lambda a, b: least(a + b, 2),
     lambda a, b: a // 2,
     lambda a, b: -(-a // 2),
     lambda a, b: a % 2 * b // 2,
