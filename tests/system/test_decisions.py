@@ -25,6 +25,7 @@ from sim.systems.core.run import Run, run_workload
 from sim.systems.core.verilated import VerilatedDevice, build_core
 from sim.trace.recorded import NEVER, load_trace
 from sim.trace.rings import OWN_RINGS, own_ring, ring_name
+from verif.checks.deciding_kernels import PAGES, counted, paged, sum_of_blocks, where_pages_go
 from verif.checks.random_decisions import MOST, REGISTERS, deciding_kernel
 from verif.golden.machine import GoldenMachine
 
@@ -130,30 +131,6 @@ def test_too_much_is_said_in_a_sentence(tmp_path: Path, monkeypatch: pytest.Monk
         assert fault["source"].startswith("firmware/kernels/decode.py:")
 
 
-def counted(flags: list[int]) -> Program:
-    """As many blocks of x are added up as flags are 1; the vector engine counts them."""
-    k = Kernel(TINY, "counted")
-    numbers = np.arange(4 * P * 8, dtype=np.float32)
-    x = k.hbm("x", (4 * P, 8), "fp32", numbers.view(np.uint32).reshape(-1, 8))
-    given = k.hbm("flags", (1, 8), "fp32", np.array([flags], np.float32).view(np.uint32))
-    y = k.hbm("y", (P, 8), "fp32")
-    number = k.hbm("n", (1,), "int32", inner=True)
-    loaded = k.sbuf("flags", partitions=1, columns=8, dtype="fp32")
-    count = k.sbuf("count", partitions=1, columns=1, dtype="int32")
-    sums = k.sbuf("sums", partitions=P, columns=8, dtype="fp32")
-    tiles = [k.sbuf(f"tile{n}", partitions=P, columns=8, dtype="fp32") for n in range(2)]
-    k.dma(loaded[:, :], given)
-    k.vector.memset(sums[:, :], 0.0)
-    k.vector.reduce(count[:, :], loaded[:, :], "add")
-    k.dma(number.split(0, 1), count[:, :])
-    with k.loop(k.register(number, 4)) as i:
-        tile = k.pick(tiles, i % 2)
-        k.dma(tile[:, :], x[i * P : (i + 1) * P, :])
-        k.vector.tensor_tensor(sums[:, :], sums[:, :], "add", tile[:, :])
-    k.dma(y[:, :], sums[:, :])
-    return k.program()
-
-
 @pytest.mark.parametrize("ones", range(6))
 def test_a_number_may_be_what_the_run_has_worked_out(ones: int) -> None:
     """Each queue that needs it waits for the copy that stores it. Of five there is none to add."""
@@ -165,12 +142,24 @@ def test_a_number_may_be_what_the_run_has_worked_out(ones: int) -> None:
             ("vector", Cause.BAD_SIZE), ("sync", Cause.BAD_SIZE),
         }  # fmt: skip
         return
-    want = np.arange(4 * P * 8, dtype=np.float32).reshape(4, P, 8)[:ones].sum(axis=0)
-    assert np.array_equal(got.outputs["y"].view(np.float32), want)
+    assert np.array_equal(got.outputs["y"].view(np.float32), sum_of_blocks(ones))
     for order in (None, 1, 2, 3):
         golden = GoldenMachine(TINY, order)
         golden.load(image)
         assert np.array_equal(golden.run().outputs["y"], got.outputs["y"])
+
+
+def test_pages_are_where_a_table_says() -> None:
+    """Random tables and lengths, pages that come twice among them."""
+    rng = np.random.default_rng(1)
+    with VerilatedDevice(TINY, build_core(TINY).binary) as device:
+        for live in (0, 1, 2, 3, 4, 4, 4, 4):
+            table = rng.integers(PAGES, size=4).tolist()
+            device.load(build_image(paged(table, live)))
+            got = device.run()
+            assert (got.end, got.registers) == ("done", dict(enumerate([*table, live])))
+            for name, want in zip("yz", where_pages_go(table, live), strict=True):
+                assert np.array_equal(got.outputs[name], want), (table, live, name)
 
 
 @pytest.mark.parametrize("queue", COPY_QUEUES, ids=lambda q: q.name.lower())

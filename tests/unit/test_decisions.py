@@ -18,6 +18,7 @@ from firmware.program import Instruction, Program
 from firmware.workloads import find_workload
 from rtl.contract.config import named
 from rtl.contract.isa import INSTRUCTION, Opcode, Queue
+from verif.checks.deciding_kernels import paged, where_pages_go
 from verif.checks.random_decisions import MOST, REGISTERS, deciding_kernel
 from verif.golden.machine import GoldenMachine
 from verif.golden.sequencer import Sequencer
@@ -254,53 +255,18 @@ def test_what_makes_no_sense_is_one_sentence(name: str) -> None:
     assert "\n" not in str(caught.value)
 
 
-PAGES = 6
-
-
-def paged(table: list[int], live: int) -> Program:
-    """The first `live` pages of `table` go from a cache to y in its order, and half of each to its own place in z."""
-    k = Kernel(CFG, "paged")
-    numbers = np.arange(PAGES * P * 16, dtype=np.uint16).reshape(PAGES, P, 16)
-    cache = k.hbm("cache", numbers.shape, "bf16", numbers)
-    pages = k.hbm("table", (4,), "int32", np.array(table, np.uint32))
-    count = k.hbm("live", (1,), "int32", np.array([live], np.uint32))
-    y, z = k.hbm("y", (4, P, 16), "bf16"), k.hbm("z", (2, PAGES // 2, P, 16), "bf16")
-    tiles = [k.sbuf(f"tile{n}", partitions=P, columns=16, dtype="bf16") for n in range(2)]
-    zero = k.sbuf("zero", partitions=P, columns=16, dtype="bf16")
-    k.vector.memset(zero[:, :], 0.0)
-    for n in range(PAGES):
-        k.dma(z[n // 3, n % 3, :, :], zero[:, :])
-    for n in range(4):
-        k.dma(y[n, :, :], zero[:, :])
-    found = [k.register(pages[n : n + 1], PAGES - 1) for n in range(4)]
-    with k.loop(k.register(count, 4)) as i:
-        page, tile = k.pick(found, i), k.pick(tiles, i % 2)
-        k.dma(tile[:, :], cache[page, :, :])
-        k.dma(y[i, :, :], tile[:, :])
-        # two axes of three pages: page // 3 by comparisons, for registers are divided by powers of two
-        with k.if_(page < 3):
-            k.dma(z[0, page.at_most(2), :, 0:8], tile[:, 0:8], queue=Queue.SCALAR)
-        with k.if_(page >= 3):
-            k.dma(z[1, (page - 3).at_least(0), :, 0:8], tile[:, 0:8], queue=Queue.SCALAR)
-    return k.program()
-
-
 @pytest.mark.parametrize(
     ("table", "live"), [([0, 1, 2, 3], 4), ([5, 5, 0, 2], 3), ([3, 1, 4, 1], 0), ([2, 0, 5, 3], 1), ([5, 4, 3, 0], 4)]
 )
 def test_pages_are_where_a_table_says(table: list[int], live: int) -> None:
-    program = paged(table, live)
-    numbers = np.arange(PAGES * P * 16, dtype=np.uint16).reshape(PAGES, P, 16)
-    y, z = np.zeros((4, P, 16), np.uint16), np.zeros((PAGES, P, 16), np.uint16)
-    for n, page in enumerate(table[:live]):
-        y[n], z[page, :, :8] = numbers[page], numbers[page, :, :8]
+    program, (y, z) = paged(table, live), where_pages_go(table, live)
     image = build_image(program)
     for order in (None, 1, 2, 3):
         machine = GoldenMachine(CFG, order)
         machine.load(image)
         found = machine.run()
         assert not found.faults
-        assert np.array_equal(found.outputs["y"], y) and np.array_equal(found.outputs["z"].reshape(z.shape), z)
+        assert np.array_equal(found.outputs["y"], y) and np.array_equal(found.outputs["z"], z)
     plain = executed_program(program, dict(enumerate([*table, live])))
     places = [
         i.descriptor.source.offset for i in plain.queues[Queue.SYNC] if i.descriptor and i.descriptor.source.tensor
