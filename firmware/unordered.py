@@ -106,8 +106,11 @@ class _Order:
         order of their ring and class, and end in the order of their ring."""
         core = program.core
         releases: dict[int, list[int]] = defaultdict(list)
+        direct: list[tuple[list[Descriptor], list[int]]] = []
         for instructions in program.queues.values():
             begin = end = None
+            copies, begins = [], []
+            direct.append((copies, begins))
             for instruction in instructions:
                 begin = self._event(begin)
                 end = self._event(begin, end)
@@ -115,8 +118,13 @@ class _Order:
                 self._waits += [(begin, (core, wait.semaphore), wait.value) for wait in instruction.waits]
                 if instruction.opcode == Opcode.DMA_TRIGGER:
                     releases[instruction.imm0] += [begin] * instruction.imm1
+                if instruction.descriptor is not None:
+                    copies.append(instruction.descriptor)
+                    begins.append(begin)
         for ring, copies in enumerate(program.rings):
             yield from self._ring(core, copies, releases[ring])
+        for copies, begins in direct:
+            yield from self._ring(core, copies, begins)
 
     def _ring(self, core: int, copies: Sequence[Descriptor], releases: Sequence[int]) -> Iterator[_Write]:
         begins: dict[int, int] = {}

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from firmware.decisions.executed import executed_program, given_registers
 from firmware.host_array import HostArray
 from firmware.image import build_image
 from firmware.program import Program
@@ -17,6 +18,7 @@ from sim.api.options import Settled
 from sim.api.result import Result
 from sim.api.tensor import Tensor
 from sim.api.waiting import WAITING
+from sim.report.registers import told, wrong_register
 from sim.report.report_json import write_report
 from sim.report.verdict import passed
 from sim.run.cpu_parts import CpuParts
@@ -128,11 +130,15 @@ def _on_golden(run: Run, program: Program) -> Result:
             ) from None
     if found.faults:
         first = found.faults[0]
+        registers = given_registers(program) or {}
+        wrong = wrong_register(first.cause, program, registers)
         queue = first.queue.split()[0]
-        source = "" if queue == "ring" else program.source(Queue[queue.upper()], first.sequence)
+        of_queue = executed_program(program, registers) if registers else program
+        source = "" if queue == "ring" else of_queue.source(Queue[queue.upper()], first.sequence)
+        where = told(wrong, registers) if wrong is not None else f"address {first.address:#x}"
         raise RunError(
             f"{run.workload} on {run.cfg.name} halts: {first.queue}, item {first.sequence}: "
-            f"{first.cause.name.lower()}, address {first.address:#x}{f' ({source})' if source else ''}",
+            f"{first.cause.name.lower()}, {where}{f' ({source})' if source and wrong is None else ''}",
             _result(report | {"match": False, "end": "fault"}, {}, "golden"),
         )
     report["metrics"] = program.metrics(dict(found.outputs))

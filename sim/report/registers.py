@@ -5,14 +5,13 @@ from collections.abc import Mapping
 from firmware.decisions.numbers import Register
 from firmware.program import Program
 from rtl.contract.isa import Cause
-from sim.run.result import Fault
 
 __all__ = ["told", "wrong_register"]
 
 
-def wrong_register(fault: Fault, program: Program, registers: Mapping[int, int]) -> Register | None:
+def wrong_register(cause: Cause, program: Program, registers: Mapping[int, int]) -> Register | None:
     """The first one beyond its bounds, if that is why a queue halted. `registers`: their values by index."""
-    if fault.cause != Cause.BAD_SIZE:
+    if cause != Cause.BAD_SIZE:
         return None
     return next((r for r in program.registers if not 0 <= registers.get(r.index, 0) <= r.high), None)
 

@@ -85,7 +85,7 @@ def _fault(fault: Fault, program: Program, registers: Mapping[int, int]) -> dict
         source = ring[fault.sequence].origin if fault.sequence < len(ring) else ""
     else:  # a queue, or what it has copied directly
         source = program.source(Queue[fault.queue.split()[0].upper()], fault.sequence)
-    wrong = wrong_register(fault, program, registers)
+    wrong = wrong_register(fault.cause, program, registers)
     source = wrong.place if wrong is not None else source
     return {
         "queue": fault.queue,

@@ -459,3 +459,13 @@ def test_a_wait_that_nobody_ends_is_a_deadlock_with_the_cores_name():
     cores.load(build_images([near.program(), far.program()]))
     with pytest.raises(DeadlockError, match=r"core \(0, 0, 0, 1\): queue sync waits at instruction 0 for semaphore 7"):
         cores.run()
+
+
+@pytest.mark.parametrize("direct", [False, True])
+def test_direct_copies_of_two_cores_are_found_as_others_are(direct: bool) -> None:
+    near, far = pair()
+    y = far.hbm("y", (8, 4), "uint32")
+    for k in (near, far):
+        k.dma(y[:, :], k.sbuf("t", partitions=8, columns=4, dtype="uint32")[:, :], direct=direct)
+    (found,) = unordered([near.program(), far.program()])
+    assert found.cores == (near.core, far.core) and "y" in str(found)

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
 
+import plexus
 from firmware.assemble import instruction_word
 from firmware.decisions.executed import executed_program, given_registers, tensor_columns
 from firmware.decisions.numbers import Condition, Number, Register, value_of
@@ -307,3 +309,17 @@ def test_direct_copies_count_as_others_do() -> None:
         machine.load(build_image(program))
         outputs.append(machine.run().outputs["y"])
     assert np.array_equal(*outputs)
+
+
+@pytest.mark.parametrize("live", [5, -1])
+def test_the_golden_machine_says_which_number_is_wrong(live: int) -> None:
+    def kernel(k: Kernel, x: Any, live: Any) -> None:
+        tile = k.sbuf("tile", partitions=P, columns=8, dtype="fp32")
+        k.vector.memset(tile[:, :], 0.0)
+        with k.loop(k.register(live[0:1], 4)) as i:
+            k.dma(tile[:, :], x[i, :, :])
+        k.dma(k.hbm("y", (P, 8), "fp32"), tile[:, :])
+
+    given = {"x": np.ones((4, P, 8), np.float32), "live": np.array([live], np.int32)}
+    with pytest.raises(plexus.RunError, match=rf"live is {live}, and the kernel has room for 0 to 4 \(k.register at "):
+        plexus.run(kernel, given, config="tiny", device="golden")
