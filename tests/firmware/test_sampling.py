@@ -188,7 +188,7 @@ def test_footprints_are_what_instructions_touch() -> None:
         machine.load(image)
         assert not machine.run().faults
         seen |= machine.seen
-    told = {opcode for opcode in Opcode if Opcode.DMA_TRIGGER < opcode < Opcode.GP_LOAD}
+    told = {opcode for opcode in Opcode if Opcode.LOAD_STATIONARY <= opcode < Opcode.GP_LOAD}
     assert seen >= told, told - seen
 
 

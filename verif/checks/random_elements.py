@@ -47,6 +47,8 @@ class RandomElements:
             self._exp,
             self._short,
             self._activation,
+            self._scalar_copy,
+            self._affine,
             self._transpose,
             self._shuffle,
             self._statistics,
@@ -187,6 +189,22 @@ class RandomElements:
                 store=store,
                 **flags,
             )
+
+    def _scalar_copy(self) -> None:
+        """Neighbours of one narrow format at times, which go in pairs."""
+        if self._flag():
+            tile = self.tiles[self._one(("bf16", "fp16", "int8", "uint16"))]
+            half = self.maker.width // 2
+            self.scalar.tensor_copy(tile[:, half : 2 * half], tile[:, :half])
+        else:
+            self.scalar.tensor_copy(*self._operands(1))
+
+    def _affine(self) -> None:
+        dst, x = self._operands(1)
+        op0, op1 = self._one(("multiply", "add", "subtract", "bypass")), self._one(("add", "subtract", "bypass"))
+        a, b = (None if op == "bypass" else self._scalar(x) for op in (op0, op1))
+        reverse0, reverse1 = (op != "bypass" and self._flag() for op in (op0, op1))
+        self.scalar.tensor_scalar(dst, x, op0, a, op1, b, reverse0=reverse0, reverse1=reverse1)
 
     def _transpose(self) -> None:
         q = block(self.maker.cfg.partitions)
