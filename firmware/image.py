@@ -53,8 +53,8 @@ class Region:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Image:
     """What a device loads. `queues` and `rings` hold (HBM offset, words); rings by index. `instructions`: how many a
-    queue issues, which are more than its words where loops are rolled up; at most, if a run decides that by what it
-    computes. `registers`: where their numbers lie."""
+    queue issues, which are more than its words where loops are rolled up; where a run decides by what
+    it computes, as if it left nothing out. `registers`: where their numbers lie."""
 
     segments: tuple[Segment, ...]
     queues: Mapping[Queue, tuple[int, int]]
@@ -195,8 +195,7 @@ def _fill(program: Program, layout: _Layout, offsets: Offsets, rolled: bool) -> 
         if tensor.data is not None:
             place = layout.tensors[tensor.name].offset
             put(place, np.ascontiguousarray(tensor.data).view(np.uint8).reshape(-1))
-    given = given_registers(program)
-    known = program if given is None else executed_program(program, given)
+    known = executed_program(program, given_registers(program))
     return Image(
         segments=tuple(segments),
         queues={queue: (base, len(words[queue]) // INSTRUCTION_BYTES) for queue, base in layout.queues.items()},

@@ -13,7 +13,7 @@ Every queue and every ring counts its completed items in a semaphore of its own.
 what an item elsewhere touched before waits for that count. docs/kernels.md tells all rules.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from math import prod
 from typing import Any
@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 
 from firmware.arguments import at_once, checked
-from firmware.decisions.numbers import Number, Register
+from firmware.decisions.numbers import Number, Register, parts_of
+from firmware.decisions.reckoner import REGISTERS_MAX
 from firmware.decisions.regions import Regions
 from firmware.decisions.steps import steps_of
-from firmware.decisions.words import REGISTERS_MAX
 from firmware.engines.base import Engine, access, caller, need
 from firmware.engines.gpsimd_operators import GpsimdOperators
 from firmware.engines.scalar import ScalarEngine
@@ -68,8 +68,8 @@ class Kernel(Loops):
         except ValueError as error:
             raise KernelError(f"kernel {name} is for core {core}, but {error}") from None
         self._program = Program(name=name, config=cfg, core=self.core, queues={q: [] for q in Queue})
-        self._regions = Regions(self._counts, self._keeps, self._forgets)
-        self._read: set[str] = set()  # tensors that registers come from
+        self._regions = Regions(self._counts, self._keeps, self._forgets, self._settle_all, self._own)
+        self._read: set[str] = set()  # memories that registers come from
         self._recorder = Recorder(Turns(self._program.queues), self._regions)
         self._program.loops = self._recorder.turns.found
         self._room = Room(cfg, self.core)
@@ -178,11 +178,8 @@ class Kernel(Loops):
         `direct`: the descriptor is part of an instruction of queue sync or scalar, and goes to a ring of that queue's
         own. So are all copies in blocks that a run may leave out; they signal no other core.
         """
-        for view in (dst,) if isinstance(dst, HbmView) else ():
-            need(
-                view.tensor.name not in self._read,
-                f"tensor {view.tensor.name} has been read as a register, so a copy must not change it any more",
-            )
+        self._stays((access(dst, True),))
+        self._own(number for view in (dst, src) if isinstance(view, HbmView) for number, _ in view.moved)
         return self._rings.copy(
             dst, src, ring=ring, queue=queue, class_=class_, add=add, after=after, signal=signal, direct=direct
         )
@@ -214,11 +211,27 @@ class Kernel(Loops):
         need(0 <= maximum < 1 << 31, f"a register is at most {(1 << 31) - 1}, not {maximum}")
         need(len(self._program.registers) < REGISTERS_MAX, f"a kernel has {REGISTERS_MAX} registers at most")
         index = len(self._program.registers)
-        register = Register(index, view.tensor.name, view.offset * WORD_BYTES, maximum, caller())
-        self._read.add(view.tensor.name)
+        register = Register(index, view.tensor.name, view.offset * WORD_BYTES, maximum, caller(), self)
+        self._read.add(access(view, False).memory)
         self._program.registers.append(register)
         self._regions.load(register, self.needs(Queue.SYNC, (access(view, False),)))
         return register
+
+    def _settle_all(self) -> None:
+        self._rings.settle_all()
+
+    def _stays(self, accesses: Iterable[Access]) -> None:
+        """KernelError if what queues have read as a register would change: they read it at different times."""
+        for one in accesses:
+            need(
+                not (one.writes and one.memory in self._read),
+                f"{one.memory} has been read as a register, so it must not change any more",
+            )
+
+    def _own(self, numbers: Iterable[Any]) -> None:
+        """KernelError unless registers are this kernel's."""
+        for register in (r for number in numbers for r in parts_of(number)):
+            need(register.owner is self, f"{register!r} is one of another kernel")
 
     def wait(self, queue: Queue, semaphore: Semaphore, value: int, *arrives: TileView | HbmView) -> None:
         """The next instruction of `queue` waits until `semaphore` is at least `value`. `arrives`: what other cores
@@ -232,6 +245,7 @@ class Kernel(Loops):
         )
         need(1 <= value < 1 << 31, f"the value to wait for must be from 1 to {(1 << 31) - 1}, not {value}")
         accesses = tuple(access(view, True) for view in arrives)
+        self._stays(accesses)
         wait = SemaphoreWait(semaphore.index, value)
         self.issue(queue, Opcode.NOP, accesses=accesses, more=(wait,), source=caller())
 
@@ -280,8 +294,8 @@ class Kernel(Loops):
         """What each engine holds from one instruction to another."""
         return [engine.keeps() for engine in self._engines()]
 
-    def _forgets(self, engine: int) -> None:
-        self._engines()[engine].forgets()
+    def _forgets(self, engine: int, before: list[tuple[Any, ...]]) -> None:
+        self._engines()[engine].forgets(before)
 
     def reserve_own_rings(self) -> None:
         """For rings: the last semaphores count what queues copy directly."""
@@ -323,6 +337,7 @@ class Kernel(Loops):
                 f"queue {queue.name.lower()} reaches the memories of core {core_place(self.core)}, not {one.memory}; "
                 f"copies do",
             )
+        self._stays(accesses)
         known = self._known[queue]
         if needs is None:
             needs = self._hazards.needs(int(queue), accesses)

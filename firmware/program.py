@@ -122,7 +122,7 @@ class Instruction:
     place2: "Place | None" = None
     source: str = ""  # where the kernel says so: file:line
     descriptor: "Descriptor | None" = None  # of a DMA_COPY
-    moves: "tuple[tuple[str, Number], ...]" = ()  # of its source or destination, in bytes, by what only a run knows
+    moves: "tuple[tuple[str, Number], ...]" = field(default=(), compare=False)  # side, and bytes that only a run knows
     part: str = ""  # what the report calls its beats, if it is not what its opcode is for
     image: Image | None = field(default=None, compare=False, repr=False)  # that a GP_RUN runs, for who explains a fault
 

@@ -8,6 +8,7 @@ import numpy as np
 from firmware.builder import Builder
 from firmware.copies import place, rows
 from firmware.decisions.numbers import Number
+from firmware.decisions.reckoner import need_room
 from firmware.engines.base import access, caller, name_of, need
 from firmware.hazards import Access, Hazards, Known, meet
 from firmware.numbers import element_bytes
@@ -62,6 +63,7 @@ class Rings:
             for number, stride in view.moved
         )
         need(len(moves) <= FILLS, f"a copy has a place that {len(moves)} numbers move; there may be {FILLS}")
+        need_room([number for _, number in moves])
         if direct or moves or self._k.may_be_left_out():
             queue, producer = self._of_queue(ring, queue, signal)
             ring = None
@@ -115,6 +117,10 @@ class Rings:
         for producer, count in needs.items():
             if count > self._hazards.count(producer):
                 self._fence(producer - len(Queue))
+
+    def settle_all(self) -> None:
+        """Count what copies that signal elsewhere have left uncounted: a block that a run may leave out must not."""
+        self.settle({producer: self._hazards.reach(producer) for producer in sorted(self._hazards.pending)})
 
     def finished(self) -> list[list[Descriptor]]:
         """All descriptors, without the rings behind the last one in use."""
@@ -264,6 +270,7 @@ class Rings:
 
     def _fence(self, ring: int) -> None:
         """A copy of one word that counts what its ring did before: descriptors of a ring complete in order."""
+        assert not self._k.may_be_left_out()
         core = self._k.core
         self._k.add_tensor(
             HbmTensor(

@@ -1,7 +1,7 @@
 """Views of tensors in HBM and of tiles in SBUF and PSUM: what a kernel slices and hands to engines."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import prod
 from operator import index as index_of
 from typing import Any
@@ -90,7 +90,7 @@ class HbmView:
     strides: tuple[int, ...]
     box: Box
     sliced: bool = True  # the axes are still those of the tensor, so that slicing narrows the box
-    moved: tuple[tuple[Number, int], ...] = ()
+    moved: tuple[tuple[Number, int], ...] = field(default=(), compare=False)
 
     @property
     def dtype(self) -> str:

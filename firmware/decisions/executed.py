@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 
 from firmware.decisions.steps import executed
+from firmware.multiply_adds import NOTE, counted
 from firmware.numbers import element_bytes
 from firmware.program import Instruction, Program
 from rtl.contract.config import TensorConfig
@@ -14,21 +16,22 @@ from rtl.contract.isa import Opcode, Queue
 __all__ = ["executed_program", "given_registers", "tensor_columns"]
 
 
-def given_registers(program: Program) -> dict[int, int] | None:
-    """Their values, if all of them are inputs."""
+def given_registers(program: Program) -> dict[int, int]:
+    """Values of registers, by index: of those that are inputs."""
     values: dict[int, int] = {}
     for register in program.registers:
         tensor = program.tensors[register.tensor]
         if tensor.data is None:
-            return None
+            continue
         bits = np.ascontiguousarray(tensor.data).reshape(-1)
         values[register.index] = int(bits[register.offset // element_bytes(tensor.dtype)].astype(np.int32))
     return values
 
 
 def executed_program(program: Program, registers: Mapping[int, int]) -> Program:
-    """The program of a run in which the registers, by index, had these values; itself if there are none."""
-    if not any(program.steps.values()):
+    """The program of a run in which the registers, by index, had these values; itself if it decides nothing, or some
+    are not known."""
+    if not any(program.steps.values()) or any(register.index not in registers for register in program.registers):
         return program
     queues, texts = dict(program.queues), {}
     for queue, steps in program.steps.items():
@@ -40,7 +43,11 @@ def executed_program(program: Program, registers: Mapping[int, int]) -> Program:
         queues[queue] = [instruction for instruction, _ in found]
         texts[queue] = ["" if place is None else turns[place] for _, place in found]
     columns = tensor_columns(queues.get(Queue.TENSOR, []), program.config.tensor)
-    return replace(program, queues=queues, steps={}, loops={}, turn_texts=texts, tensor_columns=columns)
+    made = replace(program, queues=queues, steps={}, loops={}, turn_texts=texts, tensor_columns=columns)
+    if NOTE not in program.notes:
+        return made
+    notes = [note for note in program.notes if note != NOTE]
+    return counted(replace(made, macs=0, pe_macs=Fraction(1), notes=notes))
 
 
 def tensor_columns(instructions: Sequence[Instruction], tensor: TensorConfig) -> int:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
+from operator import index as index_of
 from typing import Any, NoReturn
 
 from firmware.errors import KernelError
@@ -17,8 +18,9 @@ _FUNCTIONS: dict[SeqOp, Callable[[int, int], int]] = {
     SeqOp.ADD: lambda a, b: a + b,
     SeqOp.SUBTRACT: lambda a, b: a - b,
     SeqOp.MULTIPLY: lambda a, b: a * b,
-    SeqOp.SHIFT_LEFT: lambda a, b: a << b,
-    SeqOp.SHIFT_RIGHT: lambda a, b: a >> b,
+    SeqOp.SHIFT_LEFT: lambda a, b: a << (b & 31),
+    SeqOp.SHIFT_RIGHT: lambda a, b: a >> (b & 31),
+    SeqOp.AND: lambda a, b: a & b,
     SeqOp.MIN: min,
     SeqOp.MAX: max,
     SeqOp.EQUAL: lambda a, b: int(a == b),
@@ -34,17 +36,18 @@ def _refuse(what: str) -> Callable[..., NoReturn]:
 
 
 class Number:
-    """`op` of `a` and `b`, each a Number or an int; `low` and `high` are its bounds.
+    """`op` of `a` and `b`, each a Number or an int; `low` and `high` are its bounds, if not given those of the ends.
 
     Errors: KernelError if it need not fit in 32 bits.
     """
 
-    def __init__(self, op: SeqOp, a: "Number | int", b: "Number | int"):
+    def __init__(self, op: SeqOp, a: "Number | int", b: "Number | int", bounds: tuple[int, int] | None = None):
         self.op, self.a, self.b = op, a, b
         ends = [_FUNCTIONS[op](x, y) for x, y in product(_bounds(a), _bounds(b))]
-        self.low, self.high = (0, 1) if op in (SeqOp.EQUAL, SeqOp.LESS) else (min(ends), max(ends))
-        if not LEAST <= self.low <= self.high <= MOST:
-            raise KernelError(f"a number from {self.low} to {self.high} does not fit a register of 32 bits")
+        self.low, self.high = bounds or (min(ends), max(ends))
+        for low, high in (_bounds(a), _bounds(b), (self.low, self.high)):
+            if not LEAST <= low <= high <= MOST:
+                raise KernelError(f"a number from {low} to {high} does not fit a register of 32 bits")
 
     def __add__(self, other: Any) -> "Number":
         return _number(SeqOp.ADD, self, other)
@@ -72,24 +75,19 @@ class Number:
         return _number(SeqOp.SHIFT_RIGHT, self, _shift(other))
 
     def __floordiv__(self, other: Any) -> "Number":
-        if not isinstance(other, int):
-            return NotImplemented
-        if other < 1 or other & (other - 1):
-            raise KernelError(f"a register is divided by a power of two, which {other} is not")
-        return self >> other.bit_length() - 1
+        return self >> _power(other)
 
     def __mod__(self, other: Any) -> "Number":
-        if not isinstance(other, int):
-            return NotImplemented
-        return self - self // other * other
+        mask = (1 << _power(other)) - 1
+        return Number(SeqOp.AND, self, mask, (0, mask))
 
-    def at_most(self, other: "Number | int") -> "Number":
+    def at_most(self, other: Any) -> Any:
         """The less of the two."""
-        return Number(SeqOp.MIN, self, other)
+        return _number(SeqOp.MIN, self, other, lambda: other.at_most(self))
 
-    def at_least(self, other: "Number | int") -> "Number":
+    def at_least(self, other: Any) -> Any:
         """The greater of the two."""
-        return Number(SeqOp.MAX, self, other)
+        return _number(SeqOp.MAX, self, other, lambda: other.at_least(self))
 
     def __lt__(self, other: Any) -> "Condition":
         return _condition(SeqOp.LESS, self, other)
@@ -98,12 +96,12 @@ class Number:
         return _condition(SeqOp.LESS, self, other, holds_if=False)
 
     def __gt__(self, other: Any) -> "Condition":
-        if isinstance(other, int):
+        if isinstance(other, int) and other < MOST:  # one operation, where a constant in front would take two
             return _condition(SeqOp.LESS, self, other + 1, holds_if=False)
         return _condition(SeqOp.LESS, other, self)
 
     def __le__(self, other: Any) -> "Condition":
-        if isinstance(other, int):
+        if isinstance(other, int) and other < MOST:
             return _condition(SeqOp.LESS, self, other + 1)
         return _condition(SeqOp.LESS, other, self, holds_if=False)
 
@@ -118,16 +116,20 @@ class Number:
     __int__ = __index__ = _refuse("k.loop and k.if_ take it as it is, and so does an axis of a tensor in HBM, x[n]")
     __float__ = __truediv__ = __rtruediv__ = _refuse("whole numbers only are reckoned with it")
     __iter__ = __len__ = _refuse("a loop of so many turns is `with k.loop(n) as i:`")
+    __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = __pow__ = __rpow__ = __abs__ = __pos__ = _refuse(
+        "it is reckoned with by + - * // % << >>, at_most and at_least, and compared"
+    )
+    __rfloordiv__ = __rmod__ = __rlshift__ = __rrshift__ = __divmod__ = __rdivmod__ = __abs__
 
     def __repr__(self) -> str:
         return f"a number from {self.low} to {self.high}"
 
 
 class Register(Number):
-    """The 32-bit word at byte `offset` of tensor `tensor`, when the queue comes to it: from 0 to `high`."""
+    """The 32-bit word at byte `offset` of tensor `tensor` of kernel `owner`, when a queue comes to it: 0 to `high`."""
 
-    def __init__(self, index: int, tensor: str, offset: int, high: int, place: str):
-        self.index, self.tensor, self.offset, self.place = index, tensor, offset, place
+    def __init__(self, index: int, tensor: str, offset: int, high: int, place: str, owner: object = None):
+        self.index, self.tensor, self.offset, self.place, self.owner = index, tensor, offset, place, owner
         self.low, self.high = 0, high
 
     def __repr__(self) -> str:
@@ -142,6 +144,7 @@ class Condition:
     holds_if: bool = True
 
     __bool__ = _refuse("a block is left out by `with k.if_(n < 3):`")
+    __and__ = __rand__ = __or__ = __ror__ = _refuse("where two conditions have to hold a block is in a block")
 
     def __invert__(self) -> "Condition":
         return Condition(self.number, not self.holds_if)
@@ -155,31 +158,58 @@ def _bounds(value: Number | int) -> tuple[int, int]:
     return (value, value) if isinstance(value, int) else (value.low, value.high)
 
 
+def _is_later(value: Any) -> bool:
+    """Whether a loop's turns settle it (firmware.loops.lazy)."""
+    return hasattr(value, "_now")
+
+
+def _whole(value: Any) -> Number | int:
+    """An operand. KernelError if it is none."""
+    if isinstance(value, Number):
+        return value
+    try:
+        return index_of(value)
+    except TypeError:
+        raise KernelError(f"a register is reckoned with whole numbers and registers, not with {value!r}") from None
+
+
+def _power(other: Any) -> int:
+    """The logarithm of a power of two."""
+    value = 0 if _is_later(other) else _whole(other)
+    if isinstance(value, Number) or value < 1 or value & (value - 1):
+        raise KernelError(f"a register is divided by a power of two, which {other!r} is not")
+    return value.bit_length() - 1
+
+
 def _shift(by: Any) -> Any:
-    if isinstance(by, int) and not 0 <= by < 32:
-        raise KernelError(f"a register is shifted by 0 to 31 bits, not {by}")
-    if isinstance(by, Number) and not 0 <= by.low <= by.high < 32:
-        raise KernelError(f"a register is shifted by 0 to 31 bits, not by {by!r}")
+    if not _is_later(by):
+        low, high = _bounds(_whole(by))
+        if not 0 <= low <= high < 32:
+            raise KernelError(f"a register is shifted by 0 to 31 bits, not by {by!r}")
     return by
 
 
-def _number(op: SeqOp, a: Any, b: Any) -> Any:
-    known = all(isinstance(one, (int, Number)) for one in (a, b))
-    return Number(op, a, b) if known else NotImplemented
+def _number(op: SeqOp, a: Any, b: Any, later: Callable[[], Any] = lambda: NotImplemented) -> Any:
+    """NotImplemented, or what `later` gives, for what turns of a loop settle: it is asked in its turn."""
+    if _is_later(a) or _is_later(b):
+        return later()
+    return Number(op, _whole(a), _whole(b))
 
 
 def _condition(op: SeqOp, a: Any, b: Any, *, holds_if: bool = True) -> Any:
-    number = _number(op, a, b)
-    return number if number is NotImplemented else Condition(number, holds_if)
+    if _is_later(a) or _is_later(b):
+        return NotImplemented
+    return Condition(Number(op, _whole(a), _whole(b), (0, 1)), holds_if)
 
 
 def value_of(number: Number | int, registers: Mapping[int, int]) -> int:
-    """What it is with these values of registers, by index."""
+    """What it is with these values of registers, by index; sums wrap as those of a sequencer."""
     if isinstance(number, int):
         return number
     if isinstance(number, Register):
         return registers[number.index]
-    return _FUNCTIONS[number.op](value_of(number.a, registers), value_of(number.b, registers))
+    value = _FUNCTIONS[number.op](value_of(number.a, registers), value_of(number.b, registers))
+    return (value - LEAST) % (1 << 32) + LEAST
 
 
 def least(a: Number | int, b: Number | int) -> Number | int:

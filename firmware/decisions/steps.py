@@ -66,6 +66,13 @@ class _Queue:
         """Whether it has anything to leave out."""
         return self._left(exit_, self.queue) > 0
 
+    def begins(self, exit_: Exit) -> bool:
+        """Whether it has anything between this exit and the next one of its block."""
+        exits = exit_.region.exits
+        at = next(n for n, one in enumerate(exits) if one is exit_)
+        until = exits[at + 1].counts if at + 1 < len(exits) else exit_.region.ends
+        return until.get(self.queue, 0) > exit_.counts.get(self.queue, 0)
+
     def idle(self, needs: Known, source: str) -> tuple[Instruction, ...]:
         """Instructions that wait, and count for nothing."""
         return tuple(self._nop(waits, self.queue, 0, source) for waits in _pairs(needs))
@@ -115,6 +122,8 @@ def steps_of(
     guards = [e for e in events if isinstance(e, Exit) and of.leaves(e)]
     if not guards and not moves:
         return []
+    # Of exits between which it has nothing the last one will do: what holds there held before.
+    needed = {id(e) for e in guards if of.begins(e)}
     regions = {id(e.region) for e in guards}
     wanted = {r.index for n in [*(e.condition.number for e in guards), *moves] for r in parts_of(n)}
     found: list[Step] = []
@@ -131,7 +140,7 @@ def steps_of(
         if isinstance(event, Load) and event.register.index in wanted:
             up_to(event.counts)
             found.append(Read(event.register, of.idle(event.needs, event.register.place)))
-        elif isinstance(event, Exit) and of.leaves(event):
+        elif isinstance(event, Exit) and id(event) in needed:
             up_to(event.counts)
             found.append(Guard(event.condition, event.region, of.instead(event)))
         elif isinstance(event, Region) and id(event) in regions:

@@ -3,46 +3,13 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from firmware.decisions.numbers import Condition, Number, Register
+from firmware.decisions.reckoner import ZERO, Reckoner
 from firmware.decisions.steps import Guard, Items, Read, Step
-from firmware.errors import KernelError
 from firmware.loops.words import operation, sequence, with_fills
 from firmware.program import Instruction
-from rtl.contract.sequence import FILLED, OPERATION, OPERATIONS, OPERATIONS_AT, REGISTERS, SeqOp
+from rtl.contract.sequence import FILLED, OPERATION, OPERATIONS, OPERATIONS_AT, SeqOp
 
-__all__ = ["REGISTERS_MAX", "queue_words"]
-
-ZERO = REGISTERS - 1
-"""A register that nobody writes."""
-
-_REGISTERS_OF_PARTS = 14
-REGISTERS_MAX = ZERO - _REGISTERS_OF_PARTS
-"""Of a program; those behind hold what is reckoned with them."""
-
-
-class _Reckoner:
-    """Operations that put a number into a register."""
-
-    def __init__(self) -> None:
-        self.operations: list[int] = []
-        self._free = REGISTERS_MAX
-
-    def register(self, number: Number | int) -> int:
-        """The register that has it."""
-        if isinstance(number, Register):
-            return number.index
-        if self._free == ZERO:
-            raise KernelError(f"a condition has more than {_REGISTERS_OF_PARTS} parts")
-        if isinstance(number, int):
-            if number == 0:
-                return ZERO
-            made = operation(SeqOp.ADD, self._free, ZERO, None, number)
-        else:
-            a = self.register(number.a)
-            b = None if isinstance(number.b, int) else self.register(number.b)
-            made = operation(number.op, self._free, a, b, number.b if isinstance(number.b, int) else 0)
-        self.operations.append(made)
-        self._free += 1
-        return self._free - 1
+__all__ = ["queue_words"]
 
 
 class _Words:
@@ -66,7 +33,7 @@ class _Words:
 
     def moved(self, word: int, moves: Sequence[tuple[str, Number]]) -> None:
         """An instruction, to whose fields registers are added."""
-        reckoner = _Reckoner()
+        reckoner = Reckoner()
         fills = [(FILLED.index((f"descriptor_{side}", 0)), reckoner.register(number)) for side, number in moves]
         if reckoner.operations:
             self.operations(reckoner.operations)
@@ -82,7 +49,7 @@ class _Words:
 
 def _unless(condition: Condition) -> list[int]:
     """Operations, the last one a branch that is taken unless the condition holds."""
-    reckoner = _Reckoner()
+    reckoner = Reckoner()
     register = reckoner.register(condition.number)
     op = SeqOp.BRANCH_EQUAL if condition.holds_if else SeqOp.BRANCH_UNLIKE
     return [*reckoner.operations, operation(op, 0, register, ZERO)]

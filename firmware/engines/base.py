@@ -1,7 +1,7 @@
 """What all engines of the kernel language share: checks, accesses, the kernel's line, NOP and barrier."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -108,8 +108,8 @@ class Engine:
         return ()
 
     @at_once()
-    def forgets(self) -> None:
-        """For the kernel: of that nothing is sure any more, for a run may have left out what changed it."""
+    def forgets(self, before: Sequence[tuple[Any, ...]]) -> None:
+        """For the kernel: a run may have left out what changed that, so it may be any of `before` as well."""
 
     if not TYPE_CHECKING:  # a type checker finds such names by itself
 

@@ -183,7 +183,7 @@ class GpsimdEngine(Engine):
         return tuple(self._loaded.items())
 
     @at_once()
-    def forgets(self) -> None:
+    def forgets(self, before: Sequence[tuple[Any, ...]]) -> None:
         """Images are loaded anew."""
         self._loaded.clear()
 

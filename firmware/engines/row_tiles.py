@@ -1,5 +1,6 @@
 """Row tiles of the array: what each row group holds, and which matmuls and transposes may write a bank of PSUM."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -85,11 +86,14 @@ class RowTiles(Generic[OperandT]):
 
     def keeps(self) -> tuple[Any, ...]:
         """What each row group holds."""
-        return tuple(self._held)
+        return (tuple(self._held), tuple(self._waits))
 
-    def forgets(self) -> None:
-        """Nobody knows what they hold."""
-        self._held = [None] * len(self._held)
+    def forgets(self, before: Sequence[tuple[Any, ...]]) -> None:
+        """What they hold may be this or what they held before: of several operands nobody knows which. One that waits
+        for a matmul in any case may do so."""
+        for held, waits in before:
+            self._waits = [mine or other for mine, other in zip(self._waits, waits, strict=True)]
+            self._held = [mine if mine == other else None for mine, other in zip(self._held, held, strict=True)]
 
     def waits(self, tile: RowTile, name: str) -> None:
         """A LOAD_STATIONARY of `name` is sent to a tile."""

@@ -76,7 +76,7 @@ class ScalarEngine(ElementwiseEngine):
         return self._loaded
 
     @at_once()
-    def forgets(self) -> None:
+    def forgets(self, before: Sequence[tuple[Any, ...]]) -> None:
         """The table is loaded anew before the next function that needs it."""
         self._loaded = ()
 

@@ -79,9 +79,9 @@ class TensorEngine(Engine):
         return self._tiles.keeps()
 
     @at_once()
-    def forgets(self) -> None:
+    def forgets(self, before: Sequence[tuple[Any, ...]]) -> None:
         """A matmul needs another load."""
-        self._tiles.forgets()
+        self._tiles.forgets(before)
 
     def load(
         self,

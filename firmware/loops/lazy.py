@@ -5,7 +5,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, NoReturn, TypeVar
 
-from firmware.decisions.numbers import greatest, least
+from firmware.decisions.numbers import Condition, greatest, least
 from firmware.errors import KernelError
 
 __all__ = ["Index", "Lazy", "LazyView", "Result", "has_lazy", "later", "now"]
@@ -26,6 +26,10 @@ def _reckoned(function: Callable[..., Any]) -> Callable[..., "Lazy"]:
 
 def _turned(function: Callable[..., Any]) -> Callable[..., "Lazy"]:
     return lambda self, other: Lazy(function, other, self)
+
+
+def _not(value: Any) -> Any:
+    return ~value if isinstance(value, Condition) else not value
 
 
 class Lazy:
@@ -50,6 +54,7 @@ class Lazy:
     __and__, __rand__ = _reckoned(operator.and_), _turned(operator.and_)
     __or__, __ror__ = _reckoned(operator.or_), _turned(operator.or_)
     __neg__ = _reckoned(operator.neg)
+    __invert__ = _reckoned(_not)
     at_most, at_least = _reckoned(least), _reckoned(greatest)
     __lt__, __le__ = _reckoned(operator.lt), _reckoned(operator.le)
     __gt__, __ge__ = _reckoned(operator.gt), _reckoned(operator.ge)

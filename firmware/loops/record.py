@@ -1,7 +1,7 @@
 """Statements of a loop's body, said once and executed in each of its turns."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -66,10 +66,9 @@ class _Block:
         if not isinstance(condition, Condition):
             self.go(recorder)
             return
-        recorder.regions.begin(self.place)
-        recorder.regions.leave_unless(condition)
-        self.go(recorder)
-        recorder.regions.end()
+        with recorder.regions.block(self.place):
+            recorder.regions.leave_unless(condition)
+            self.go(recorder)
 
     def go(self, recorder: "Recorder") -> None:
         """Execute the steps."""
@@ -85,10 +84,13 @@ class _Loop(_Block):
     index: Index = field(default_factory=lambda: Index(""))
 
     def run(self, recorder: "Recorder") -> None:
+        decides = isinstance(self.count, Number)
+        with recorder.regions.block(self.place) if decides else nullcontext():
+            self._turns(recorder)
+
+    def _turns(self, recorder: "Recorder") -> None:
         recorder.turns.begin()
         count = self.count
-        if isinstance(count, Number):
-            recorder.regions.begin(self.place)
         for turn in range(count.high if isinstance(count, Number) else count):
             self.index.value = turn
             recorder.turns.turn()
@@ -101,8 +103,6 @@ class _Loop(_Block):
                 recorder.around.pop()
                 self.index.value = None
         recorder.turns.end()
-        if isinstance(count, Number):
-            recorder.regions.end()
 
 
 class Recorder:

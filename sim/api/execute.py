@@ -115,7 +115,7 @@ def _on_golden(run: Run, program: Program) -> Result:
         "match": True,  # it is what others are compared with
         "end": "done",
         "cycles": None,
-        "macs": program.macs,
+        "macs": executed_program(program, given_registers(program)).macs,
         "metrics": {},
         "notes": list(program.notes),
     }
@@ -130,11 +130,12 @@ def _on_golden(run: Run, program: Program) -> Result:
             ) from None
     if found.faults:
         first = found.faults[0]
-        registers = given_registers(program) or {}
+        registers = given_registers(program)
         wrong = wrong_register(first.cause, program, registers)
         queue = first.queue.split()[0]
-        of_queue = executed_program(program, registers) if registers else program
-        source = "" if queue == "ring" else of_queue.source(Queue[queue.upper()], first.sequence)
+        source = (
+            "" if queue == "ring" else executed_program(program, registers).source(Queue[queue.upper()], first.sequence)
+        )
         where = told(wrong, registers) if wrong is not None else f"address {first.address:#x}"
         raise RunError(
             f"{run.workload} on {run.cfg.name} halts: {first.queue}, item {first.sequence}: "

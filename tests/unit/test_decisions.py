@@ -175,6 +175,119 @@ def test_an_engine_that_may_hold_something_else_is_loaded_anew() -> None:
         s.k.scalar.activation(s.tile[:, :], s.tile[:, :], "exp")
 
 
+def test_an_operand_that_may_wait_for_a_matmul_waits() -> None:
+    s = Setting()
+    s.k.tensor.load(s.tile[:, :P])
+    with s.k.if_(s.n > 1):
+        s.k.tensor.matmul(s.tile[:, :], s.sums[:, :])
+    with pytest.raises(KernelError, match="would overwrite the stationary operand tile"):
+        s.k.tensor.transpose(s.tile[:, :P], s.sums[:, :P])
+    s.k.tensor.matmul(s.tile[:, :], s.sums[:, :])
+    s.k.tensor.transpose(s.tile[:, :P], s.sums[:, :P])
+
+
+def shown_values(program: Program, queue: Queue) -> list[int]:
+    """Immediates of the MEMSETs of a queue's image."""
+    image = build_image(program)
+    hbm = image.memory()
+    base, count = image.queues[queue]
+    words = [int.from_bytes(w.tobytes(), "little") for w in hbm[base : base + 128 * count].reshape(-1, 128)]
+    shown = list(Sequencer(words, lambda _: 0, 1, load=hbm.view("<i4").tolist().__getitem__))
+    assert not any(one.cause for one in shown)
+    found = [INSTRUCTION.unpack(one.word) for one in shown]
+    return [int(np.uint32(f["imm0"]).view(np.float32)) for f in found if f["opcode"] == Opcode.MEMSET]
+
+
+@pytest.mark.parametrize("count", [12, 13, 14])
+def test_the_register_of_zeros_stays(count: int) -> None:
+    """Numbers of as many operations as there may be, and one behind them that compares with nothing."""
+    s = Setting()
+    number = s.n
+    for _ in range(count - 1):
+        number = number + 1
+    with s.k.if_(number > count):  # 2 + count - 1
+        s.k.vector.memset(s.tile[:, :], 1.0)
+    with s.k.if_(s.n < 3):
+        s.k.vector.memset(s.tile[:, :], 2.0)
+    with s.k.if_(s.n == 0):
+        s.k.vector.memset(s.tile[:, :], 3.0)
+    assert shown_values(s.k.program(), Queue.VECTOR) == [1, 2]
+
+
+def test_turns_in_which_a_queue_has_nothing_cost_it_nothing() -> None:
+    """A queue with work in the last of many turns looks at the number once, and not 5,000 times in a row."""
+    s = Setting(6000)
+    s.k.vector.memset(s.tile[:, :], 1.0)
+    with s.k.loop(s.n) as i, s.k.if_(i == 5999):
+        s.k.vector.memset(s.tile[:, :], 2.0)
+    assert shown_values(s.k.program(), Queue.VECTOR) == [1]
+    few = Setting(6000)
+    with few.k.loop(few.n) as i, few.k.if_(i == 1):
+        few.k.vector.memset(few.tile[:, :], 2.0)
+    program = few.k.program()
+    assert shown_values(program, Queue.VECTOR) == [2]
+    assert len([one for one in program.steps[Queue.VECTOR] if isinstance(one, Guard)]) == 1
+
+
+@pytest.mark.parametrize("n", [0, 2])
+def test_copies_that_signal_are_counted_before_a_block(n: int) -> None:
+    """What a block may leave out is nothing that later copies count on."""
+    k = Kernel(CFG, "signals")
+    number = k.hbm("n", (1,), "int32", np.array([n], np.uint32))
+    x = k.hbm("x", (P, 16), "bf16", np.full((P, 16), 7, np.uint16))
+    y, z = k.hbm("y", (P, 16), "bf16"), k.hbm("z", (P, 16), "bf16")
+    a, b = (k.sbuf(name, partitions=P, columns=16, dtype="bf16") for name in "ab")
+    done = k.semaphore("done")
+    k.dma(a[:, :], x)
+    k.vector.memset(b[:, :], 2.0)
+    k.dma(y, a[:, :], signal=done)
+    k.wait(Queue.GPSIMD, done, 1)
+    with k.if_(k.register(number, 4) > 1):
+        k.vector.memset(a[:, :], 1.0)
+        k.dma(b[:, :], x, direct=True)
+    k.dma(z, b[:, :])
+    image = build_image(k.program())
+    for order in (None, 1, 2, 3):
+        machine = GoldenMachine(CFG, order)
+        machine.load(image)
+        found = machine.run()
+        assert not found.faults and np.all(found.outputs["y"] == 7)
+        assert np.all(found.outputs["z"] == (7 if n > 1 else 0x4000))
+
+
+def test_macs_are_those_of_what_a_run_executes() -> None:
+    def kernel(k: Kernel, x: Any, live: Any) -> None:
+        tile = k.sbuf("tile", partitions=P, columns=16, dtype="fp16")
+        sums = k.psum("sums", partitions=P, columns=16)
+        k.dma(tile[:, :], x)
+        out = k.sbuf("out", partitions=P, columns=16, dtype="fp32")
+        k.vector.memset(out[:, :], 0.0)
+        with k.loop(k.register(live[0:1], 10)):
+            k.tensor.load(tile[:, :P])
+            k.tensor.matmul(tile[:, :], sums[:, :])
+            k.vector.copy(out[:, :], sums[:, :])
+        k.dma(k.hbm("y", (P, 16), "fp32"), out[:, :])
+
+    for live in (0, 3):
+        given = {"x": np.ones((P, 16), np.float16), "live": np.array([live], np.int32)}
+        result = plexus.run(kernel, given, config="tiny", device="golden")
+        assert result.report["macs"] == live * P * P * 16
+
+
+def test_a_number_far_beyond_its_bounds_is_told_too() -> None:
+    """What is reckoned with it wraps as in a sequencer."""
+    a = Register(0, "n", 0, 4, "here")
+    for value in (-1, 1 << 31 - 1, -(1 << 31)):
+        for number in (1 - a >> 1, a << a.at_most(3), a * 1000, a % 4, -a // 2):
+            assert -(1 << 31) <= value_of(number, {0: value}) < 1 << 31
+
+
+def test_remainders_have_the_bounds_that_they_have() -> None:
+    n = Register(0, "n", 0, 100, "here")
+    assert ((n % 8).low, (n % 8).high) == (0, 7)
+    assert [value_of((n - 50) % 8, {0: v}) for v in (0, 3, 99)] == [-50 % 8, -47 % 8, 49 % 8]
+
+
 def test_queues_that_a_register_does_not_concern_stay_as_they_are() -> None:
     s = Setting()
     with s.k.if_(s.n > 1):
@@ -206,6 +319,19 @@ def _changed(s: Setting) -> None:
     k.dma(inner, tile[:, :])
 
 
+def _long(s: Setting, count: int) -> None:
+    number = s.n
+    for _ in range(count):
+        number = number + 1
+    with s.k.if_(number > 3):
+        s.k.vector.nop()
+
+
+def _in_block_of(s: Setting, number: Number) -> None:
+    with s.k.if_(number > 1):
+        s.k.vector.nop()
+
+
 def _five(s: Setting) -> None:
     x = s.k.hbm("many", (5,) * 5 + (16,), "bf16", np.zeros((5,) * 5 + (16,), np.uint16))
     s.k.dma(s.tile[0:1, :], x[(s.n,) * 5].split(0, 16))
@@ -227,6 +353,19 @@ WRONG: dict[str, tuple[Callable[[Setting], object], str]] = {
         "lies in one place",
     ),
     "too many numbers": (_five, "that 5 numbers move; there may be 4"),
+    "a comparison with 3.0": (lambda s: s.n == 3.0, "whole numbers and registers, not with 3.0"),
+    "1.5 more": (lambda s: s.n + 1.5, "whole numbers and registers, not with 1.5"),
+    "both of two": (lambda s: (s.n > 1) & (s.n < 3), "a block is in a block"),  # type: ignore[operator]
+    "a number divided by it": (lambda s: 5 // s.n, "it is reckoned with by"),  # type: ignore[operator]
+    "a power": (lambda s: s.n**2, "it is reckoned with by"),  # type: ignore[operator]
+    "beyond 32 bits": (lambda s: s.n > 3 * 10**9, "does not fit a register of 32 bits"),
+    "at most 2^40": (lambda s: s.n.at_most(1 << 40), "does not fit a register of 32 bits"),
+    "too many operations": (lambda s: _long(s, 15), "has more than 14 parts at once"),
+    "a register of another kernel": (lambda s: _in_block_of(Setting(), s.n), "is one of another kernel"),
+    "a wait for what has been read": (
+        lambda s: s.k.wait(Queue.SYNC, s.k.semaphore("come"), 1, s.number),
+        "has been read as a register",
+    ),
     "a range": (lambda s: range(s.n), "k.loop and k.if_ take it as it is"),  # type: ignore[arg-type]
     "half of it": (lambda s: s.n / 2, "whole numbers only"),
     "a third": (lambda s: s.n // 3, "a power of two, which 3 is not"),
@@ -245,7 +384,7 @@ WRONG: dict[str, tuple[Callable[[Setting], object], str]] = {
     ),
     "a wait": (_in_block(lambda s: s.k.vector.wait(s.k.semaphore("go"), 1)), "waits for a semaphore in every run"),
     "a register in a loop": (_in_block(lambda s: s.k.register(s.number, 3)), "read before the loops that it is for"),
-    "what has been read changes": (_changed, "inner has been read as a register"),
+    "what has been read changes": (_changed, "tensor inner of core .* has been read as a register"),
 }
 
 

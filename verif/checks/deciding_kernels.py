@@ -66,7 +66,7 @@ def counted(flags: list[int]) -> Program:
     given = k.hbm("flags", (1, 8), "fp32", np.array([flags], np.float32).view(np.uint32))
     y = k.hbm("y", (P, 8), "fp32")
     number = k.hbm("n", (1,), "int32", inner=True)
-    loaded = k.sbuf("flags", partitions=1, columns=8, dtype="fp32")
+    loaded = k.sbuf("loaded", partitions=1, columns=8, dtype="fp32")
     count = k.sbuf("count", partitions=1, columns=1, dtype="int32")
     sums = k.sbuf("sums", partitions=P, columns=8, dtype="fp32")
     tiles = [k.sbuf(f"tile{n}", partitions=P, columns=8, dtype="fp32") for n in range(2)]
