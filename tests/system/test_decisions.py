@@ -102,7 +102,7 @@ def test_a_page_shows_copies_of_queues(tmp_path: Path, browser: Browser) -> None
     report_of(tmp_path, "live=40")
     browser.heard.clear()
     browser.open(write_page(tmp_path), width=1280, dark=False)
-    names = browser.run("view.lanes.map(l => l.name)")
+    names = browser.run("timeline.lanes.map(l => l.name)")
     assert "sync copies" in names and not browser.heard
 
 
