@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from firmware.decisions.executed import executed_program
 from firmware.image import Image, build_image
 from firmware.kernels.minilm_model import encoder_layer
 from firmware.program import Program
@@ -33,6 +34,7 @@ SIZES: dict[str, tuple[Mapping[str, Any], ...]] = {
         {"seq": 20, "head": 8, "heads": 2},
         {"seq": 9, "head": 8, "heads": 4, "kv_heads": 2, "causal": True, "window": 4},
     ),
+    "decode": ({"heads": 4, "kv_heads": 2, "head": 8, "past": 40, "live": 20, "dynamic": False},),
     "softmax": ({"rows": 9, "columns": 40},),
     "layernorm": ({"rows": 9, "columns": 40},),
     "ffn": ({"tokens": 5, "width": 12, "hidden": 20},),
@@ -83,6 +85,30 @@ def test_every_workload_is_here() -> None:
 @pytest.mark.parametrize(("workload", "params"), [(name, p) for name, sizes in SIZES.items() for p in sizes], ids=str)
 def test_bytes_of_hbm_are_those_of_the_descriptors(workload: str, params: Mapping[str, Any]) -> None:
     check(find_workload(workload).build(TINY, params, 1))
+
+
+@pytest.mark.parametrize("live", [0, 20, 40])
+def test_bytes_of_a_run_that_decides(live: int) -> None:
+    """Those of the copies that it makes, and of the words and registers that its queues have fetched, beat by beat."""
+    params = {"heads": 4, "kv_heads": 2, "head": 8, "past": 40, "live": live}
+    program = find_workload("decode").build(TINY, params, 1)
+    image = build_image(program)
+    with VerilatedDevice(TINY, build_core(TINY).binary) as device:
+        device.load(image)
+        result = device.run()
+        hbm = device.core.hbm_counters()
+    made = executed_program(program, result.registers)
+    assert result.registers == {0: live} and len(list(made.copies())) < len(list(program.copies())) or live == 40
+    read, written = (
+        sum(d.bytes for d in made.copies() if side(d).space == Space.HBM)
+        for side in (lambda d: d.source, lambda d: d.destination)
+    )
+    assert result.hbm_bytes_written == written == hbm.written_bytes == made.hbm_written_bytes
+    assert read == made.hbm_read_bytes
+    fetched = result.hbm_bytes_read - read
+    executed = sum(map(len, made.queues.values()))
+    assert fetched % TINY.hbm.port_bytes == 0 and fetched > WORD_BYTES * executed
+    assert result.hbm_bytes_read <= hbm.read_beats * TINY.hbm.port_bytes
 
 
 def test_bytes_of_a_layer_of_the_model() -> None:
