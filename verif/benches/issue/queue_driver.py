@@ -6,7 +6,7 @@ from typing import Any
 from cocotb.triggers import FallingEdge
 
 from rtl.base.dma_port import COUNT_BITS, RELEASE, SEMAPHORE_UPDATE
-from rtl.contract.isa import INSTRUCTION, Cause, Queue, Update, Wait
+from rtl.contract.isa import COPY_AT, COPY_QUEUES, INSTRUCTION, Cause, Opcode, Queue, Update, Wait
 from rtl.issue.queue import QUEUE_STATUS, has_engine
 from verif.agents.bench import Bench, manifest
 from verif.agents.opened import opened
@@ -40,6 +40,7 @@ COVERAGE = Coverage(
     + [
         "fetch_fault",
         *(["engine_fault"] if has_engine(manifest().config, Queue(manifest().options["queue"])) else []),
+        *(["copy"] if Queue(manifest().options["queue"]) in COPY_QUEUES else []),
         *(_WITH_ENGINE if has_engine(manifest().config, Queue(manifest().options["queue"])) else []),
     ]
     + [c.name for c in _CAUSES],
@@ -82,6 +83,9 @@ class QueueBench(Bench):
             getattr(dut, name).value = 0
         for name in ("update__ready", "release__ready"):
             getattr(dut, name).value = 0
+        self.copies = self.queue in COPY_QUEUES
+        if self.copies:
+            dut.copy__ready.value = 0
         if self.has_engine:
             dut.engine__command__ready.value = 0
             dut.engine__done.value = 0
@@ -221,6 +225,8 @@ class QueueBench(Bench):
         dut.sent.value, dut.ended.value = self.sent, int(self.has_ended)
         dut.update__ready.value = int(not next(self.update_stall))
         dut.release__ready.value = int(not next(self.release_stall))
+        if self.copies:
+            dut.copy__ready.value = int(not next(self.release_stall))
         dut.refused.value = int(pending is not None and pending.refused)
         done = None
         if self.has_engine:
@@ -255,6 +261,11 @@ class QueueBench(Bench):
         dut = self.dut
         if done is not None:
             self.ended.add(done)
+        if self.copies and dut.copy__valid.value == 1 and dut.copy__ready.value == 1:
+            e = self.program[self.next]
+            assert e.f["opcode"] == Opcode.DMA_COPY and not e.cause, "a copy nobody asked for"
+            assert int(dut.copy__payload.value) == e.word >> COPY_AT, "another descriptor"
+            COVERAGE.hit("copy")
         if dut.release__valid.value == 1 and dut.release__ready.value == 1:
             e = self.program[self.next]
             got = _RELEASE(int(dut.release__payload.value))
