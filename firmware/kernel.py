@@ -13,7 +13,7 @@ Every queue and every ring counts its completed items in a semaphore of its own.
 what an item elsewhere touched before waits for that count. docs/kernels.md tells all rules.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from math import prod
 from typing import Any
@@ -21,17 +21,15 @@ from typing import Any
 import numpy as np
 
 from firmware.arguments import at_once, checked
-from firmware.decisions.numbers import Number, Register, parts_of
-from firmware.decisions.reckoner import REGISTERS_MAX
 from firmware.decisions.regions import Regions
-from firmware.decisions.steps import steps_of
-from firmware.engines.base import Engine, access, caller, need
+from firmware.engines.base import access, caller, need
 from firmware.engines.gpsimd_operators import GpsimdOperators
 from firmware.engines.scalar import ScalarEngine
 from firmware.engines.tensor import TensorEngine
 from firmware.engines.vector import VectorEngine
 from firmware.hazards import Access, Hazards, Known
 from firmware.loops.record import Recorder
+from firmware.loops.registers import Decisions
 from firmware.loops.statements import Loops
 from firmware.loops.turns import Turns
 from firmware.numbers import element_bytes, split_format
@@ -47,17 +45,11 @@ from rtl.contract.memmap import Space, core_id, core_place
 
 __all__ = ["HbmView", "Kernel", "KernelError", "Tile", "TileView"]
 
-WORD_BYTES = 4  # of a register
 ALLOCATION_BYTES = 16  # what a DMA mover moves at once
 
 
-def _moves(instructions: Sequence[Instruction]) -> list[Number]:
-    """Numbers by which places of copies are moved."""
-    return [number for i in instructions for _, number in i.moves]
-
-
 @checked
-class Kernel(Loops):
+class Kernel(Loops, Decisions):
     """Builds a Program for `cfg`, for the core at `core`: (rack, server, chip, core). Errors: KernelError, one
     sentence."""
 
@@ -196,43 +188,6 @@ class Kernel(Loops):
         self._semaphores += 1
         return Semaphore(name, self.core, index)
 
-    @at_once()
-    def register(self, view: HbmView, maximum: int) -> Number:
-        """The number at `view`, an int32 or uint32 element of HBM, as each run finds it: from 0 to `maximum`.
-
-        It stands for how often a loop turns, in conditions of k.if_ and, reckoned with, in both. Any other number ends
-        the run with BAD_SIZE. Nothing may be copied to its tensor any more.
-        """
-        need(not self._recorder.open, "a register is read before the loops that it is for, not in the body of one")
-        need(not view.moved, f"a register lies in one place; that of {view.tensor.name} is moved by another")
-        need(prod(view.shape) == 1, f"a register is one element; the view of {view.tensor.name} has {prod(view.shape)}")
-        need(view.dtype in ("int32", "uint32"), f"a register is int32 or uint32; {view.tensor.name} is {view.dtype}")
-        need(view.core == self.core, f"a register is read here, and {view.tensor.name} lies in another core")
-        need(0 <= maximum < 1 << 31, f"a register is at most {(1 << 31) - 1}, not {maximum}")
-        need(len(self._program.registers) < REGISTERS_MAX, f"a kernel has {REGISTERS_MAX} registers at most")
-        index = len(self._program.registers)
-        register = Register(index, view.tensor.name, view.offset * WORD_BYTES, maximum, caller(), self)
-        self._read.add(access(view, False).memory)
-        self._program.registers.append(register)
-        self._regions.load(register, self.needs(Queue.SYNC, (access(view, False),)))
-        return register
-
-    def _settle_all(self) -> None:
-        self._rings.settle_all()
-
-    def _stays(self, accesses: Iterable[Access]) -> None:
-        """KernelError if what queues have read as a register would change: they read it at different times."""
-        for one in accesses:
-            need(
-                not (one.writes and one.memory in self._read),
-                f"{one.memory} has been read as a register, so it must not change any more",
-            )
-
-    def _own(self, numbers: Iterable[Any]) -> None:
-        """KernelError unless registers are this kernel's."""
-        for register in (r for number in numbers for r in parts_of(number)):
-            need(register.owner is self, f"{register!r} is one of another kernel")
-
     def wait(self, queue: Queue, semaphore: Semaphore, value: int, *arrives: TileView | HbmView) -> None:
         """The next instruction of `queue` waits until `semaphore` is at least `value`. `arrives`: what other cores
         have then written here; whoever reads it later, in any queue, waits for this wait.
@@ -261,11 +216,7 @@ class Kernel(Loops):
         need(not self._recorder.open, "a program is finished behind its loops, not in the body of one")
         program = self._program
         program.rings = self._rings.finished()
-        for queue, instructions in program.queues.items():
-            own = self._rings.own_producer(queue) if queue in COPY_QUEUES else None
-            program.steps[queue] = steps_of(
-                queue, own, len(instructions), self._regions.events, self._hazards, _moves(instructions)
-            )
+        program.steps = self._steps()
         program.sbuf_bytes = self._room.most_bytes[Space.SBUF]
         program.psum_bytes = self._room.most_bytes[Space.PSUM]
         for key, value in fields.items():
@@ -282,33 +233,6 @@ class Kernel(Loops):
     def scratch(self, name: str) -> AbstractContextManager[None]:
         """Tiles of this block are gone at its end, and their room is for others. Names in it begin with `name`."""
         return self._room.scratch(name)
-
-    def _counts(self) -> Known:
-        """Items of each producer so far."""
-        return {producer: self._hazards.count(producer) for producer in self._hazards.implied}
-
-    def _engines(self) -> tuple[Engine, ...]:
-        return self.tensor, self.vector, self.scalar, self.gpsimd
-
-    def _keeps(self) -> list[object]:
-        """What each engine holds from one instruction to another."""
-        return [engine.keeps() for engine in self._engines()]
-
-    def _forgets(self, engine: int, before: list[tuple[Any, ...]]) -> None:
-        self._engines()[engine].forgets(before)
-
-    def reserve_own_rings(self) -> None:
-        """For rings: the last semaphores count what queues copy directly."""
-        need(
-            self._rings.direct or self._producers + self._semaphores + len(COPY_QUEUES) <= self.cfg.issue.semaphores,
-            f"direct copies need a semaphore for each of {len(COPY_QUEUES)} queues, and issue.semaphores = "
-            f"{self.cfg.issue.semaphores} leaves less",
-        )
-        self._rings.direct = True
-
-    def may_be_left_out(self) -> bool:
-        """For rings and engines: whether what is said now is in a block that a run may leave out."""
-        return self._regions.open
 
     def add_tensor(self, tensor: HbmTensor) -> None:
         """For rings: a tensor under its name, unless there is one."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from rtl.contract.isa import INSTRUCTION, INSTRUCTION_BYTES, Cause, Queue, Update
 from verif.golden.sequencer import Shown
 
-__all__ = ["Failed", "Item", "Line", "Steps", "words"]
+__all__ = ["Failed", "Item", "Line", "Steps", "behind", "words"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,3 +106,8 @@ def words(hbm: NDArray[np.uint8], base: int, count: int) -> list[int]:
     """`count` instructions or descriptors from byte `base` of HBM."""
     data = hbm[base : base + count * INSTRUCTION_BYTES].tobytes()
     return [int.from_bytes(data[i : i + INSTRUCTION_BYTES], "little") for i in range(0, len(data), INSTRUCTION_BYTES)]
+
+
+def behind(item: Item, before: list[Item]) -> bool:
+    """One of its way has not committed."""
+    return any(other.state < 2 and other.way == item.way for other in before)

@@ -13,20 +13,13 @@ from typing import Any, Protocol
 import numpy as np
 
 from rtl.contract.config import Config
-from rtl.contract.isa import (
-    COPY_AT,
-    Cause,
-    Opcode,
-    Queue,
-    Update,
-    Wait,
-)
+from rtl.contract.isa import COPY_AT, Cause, Opcode, Queue, Update, Wait
 from rtl.contract.memmap import PARTITION_STRIDE_BYTES, Space
 from verif.golden import issue
 from verif.golden.copies import Alone, Copies
 from verif.golden.gpsimd.cluster import Cluster
 from verif.golden.groups import WeightKinds
-from verif.golden.lines import Failed, Item, Line, words
+from verif.golden.lines import Failed, Item, Line, behind, words
 from verif.golden.memory import Memory
 from verif.golden.operands import Fields, Operands
 from verif.golden.results import Fault, ImageLike, RegionLike, RunResult
@@ -194,7 +187,7 @@ class GoldenMachine:
             items = [
                 item
                 for n, item in enumerate(line.flight)
-                if item.state < 2 and not (item.follows and item.state and _behind(item, line.flight[:n]))
+                if item.state < 2 and not (item.follows and item.state and behind(item, line.flight[:n]))
             ]
         items = [i for i in items if i.steps is None or i.state]
         events: list[Callable[[], None]] = [lambda item=item: self.advance(item) for item in items]
@@ -349,8 +342,3 @@ class GoldenMachine:
             if f[slot]
         ]
         return f"queue {line.name} waits at instruction {line.issued} for {' and '.join(waits)}"
-
-
-def _behind(item: Item, before: list[Item]) -> bool:
-    """One of its way has not committed."""
-    return any(other.state < 2 and other.way == item.way for other in before)
