@@ -4,7 +4,8 @@ from collections.abc import Mapping
 
 from firmware.program import Descriptor, Instruction, Place
 from rtl.contract.access_pattern import AccessPattern
-from rtl.contract.isa import COPY_AT, DESCRIPTOR, INSTRUCTION, Update, Wait
+from rtl.contract.descriptor import DESCRIPTOR
+from rtl.contract.isa import COPY_AT, INSTRUCTION, Update, Wait
 from rtl.contract.memmap import Space, address
 
 __all__ = ["Offsets", "descriptor_word", "instruction_word"]
@@ -97,4 +98,12 @@ def descriptor_word(descriptor: Descriptor, offsets: Offsets) -> bytes:
         values[f"count{i}"] = count
         values[f"source_step{i}"] = source_step
         values[f"destination_step{i}"] = destination_step
+    if choice := descriptor.choice:
+        values |= {
+            "indirect": choice.table,
+            "index_skips": choice.skips,
+            "index_down": choice.down,
+            "index": choice.offset // 4,
+            "table_rows": choice.rows,
+        }
     return DESCRIPTOR.pack(values).to_bytes(DESCRIPTOR.bytes, "little")

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from firmware.arguments import at_once, checked
+from firmware.chosen import By
 from firmware.decisions.regions import Regions
 from firmware.engines.base import access, caller, need
 from firmware.engines.gpsimd_operators import GpsimdOperators
@@ -28,6 +29,7 @@ from firmware.engines.scalar import ScalarEngine
 from firmware.engines.tensor import TensorEngine
 from firmware.engines.vector import VectorEngine
 from firmware.hazards import Access, Hazards, Known
+from firmware.loops.indexed import Indexed
 from firmware.loops.record import Recorder
 from firmware.loops.registers import Decisions
 from firmware.loops.statements import Loops
@@ -49,7 +51,7 @@ ALLOCATION_BYTES = 16  # what a DMA mover moves at once
 
 
 @checked
-class Kernel(Loops, Decisions):
+class Kernel(Loops, Decisions, Indexed):
     """Builds a Program for `cfg`, for the core at `core`: (rack, server, chip, core). Errors: KernelError, one
     sentence."""
 
@@ -154,6 +156,7 @@ class Kernel(Loops, Decisions):
         after: Sequence[Completion] = (),
         signal: Semaphore | None = None,
         direct: bool = False,
+        by: By | None = None,
     ) -> Completion:
         """Copy `src` to `dst`: same shape and dtype. Stores to HBM and to other cores go by default over ring 1 and
         queue gpsimd, all else over ring 0 and queue sync, so that neither waits behind the other. A ring belongs
@@ -168,12 +171,12 @@ class Kernel(Loops, Decisions):
         another core is complete here when `src` has been read and has left.
 
         `direct`: the descriptor is part of an instruction of queue sync or scalar, and goes to a ring of that queue's
-        own. So are all copies in blocks that a run may leave out; they signal no other core.
+        own. So are all copies in blocks that a run may leave out; they signal no other core. `by`: see gather, scatter.
         """
         self._stays((access(dst, True),))
         self._own(number for view in (dst, src) if isinstance(view, HbmView) for number, _ in view.moved)
         return self._rings.copy(
-            dst, src, ring=ring, queue=queue, class_=class_, add=add, after=after, signal=signal, direct=direct
+            dst, src, ring=ring, queue=queue, class_=class_, add=add, after=after, signal=signal, direct=direct, by=by
         )
 
     @at_once()

@@ -18,7 +18,8 @@ from firmware.loops.places import turns_of
 from rtl.contract import rates
 from rtl.contract.access_pattern import AccessPattern
 from rtl.contract.config import Config
-from rtl.contract.isa import OPCODE_QUEUE, AluOp, DmaAdd, Opcode, Queue, Reduce
+from rtl.contract.descriptor import DmaAdd, Indirect
+from rtl.contract.isa import OPCODE_QUEUE, AluOp, Opcode, Queue, Reduce
 from rtl.contract.kinds import Kind
 from rtl.contract.memmap import Space
 from rtl.contract.roles import Uses
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Allocation",
+    "Choice",
     "Completion",
     "Descriptor",
     "HbmTensor",
@@ -138,8 +140,22 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """Indices that choose rows of side `table`, which has `rows`: the first at byte `offset` of SBUF, `words` of a
+    partition."""
+
+    table: Indirect
+    rows: int
+    offset: int
+    words: int
+    down: bool  # dimension 0 goes down the partitions
+    skips: bool  # an index that is none of a row leaves its row out
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Descriptor:
-    """One copy: `dims` are (count, source step, destination step) in bytes, innermost first, at most 3."""
+    """One copy: `dims` are (count, source step, destination step) in bytes, innermost first, at most 3. With `choice`
+    they are 2; the step of the table in the first is from one of its rows to the next."""
 
     source: Place
     destination: Place
@@ -149,11 +165,18 @@ class Descriptor:
     signal_core: int = 0
     class_: int = 0
     add: DmaAdd = DmaAdd.COPY
+    choice: Choice | None = None
     origin: str = ""  # the kernel's line
 
     @property
+    def written(self) -> tuple[tuple[int, int], ...]:
+        """(count, step) of all rows of the destination that it may write, innermost first."""
+        rows = self.choice.rows if self.choice and self.choice.table == Indirect.DESTINATION else None
+        return tuple((count if n or rows is None else rows, step) for n, (count, _, step) in enumerate(self.dims))
+
+    @property
     def bytes(self) -> int:
-        """Bytes that it moves."""
+        """Bytes that it moves, if indices leave no row out."""
         n = self.row_bytes
         for count, _, _ in self.dims:
             n *= count
@@ -233,6 +256,7 @@ class Program:
         for descriptor in self.copies():
             uses |= Uses.SUMS if descriptor.add else Uses(0)
             uses |= Uses.CLASSES if descriptor.class_ else Uses(0)
+            uses |= Uses.INDICES if descriptor.choice else Uses(0)
         return uses
 
     @property

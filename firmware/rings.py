@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from firmware.builder import Builder
+from firmware.chosen import By, chosen_rows
 from firmware.copies import place, rows
 from firmware.decisions.numbers import Number
 from firmware.decisions.reckoner import need_room
@@ -14,7 +15,8 @@ from firmware.hazards import Access, Hazards, Known, meet
 from firmware.numbers import element_bytes
 from firmware.program import Completion, Descriptor, HbmTensor, Place, Semaphore
 from firmware.views import CopyView, HbmView, KernelError
-from rtl.contract.isa import COPY_QUEUES, DmaAdd, Opcode, Queue
+from rtl.contract.descriptor import DmaAdd
+from rtl.contract.isa import COPY_QUEUES, Opcode, Queue
 from rtl.contract.memmap import Space, core_place
 from rtl.contract.sequence import FILLS
 
@@ -53,6 +55,7 @@ class Rings:
         after: Sequence[Completion],
         signal: Semaphore | None,
         direct: bool,
+        by: By | None,
     ) -> Completion:
         """See Kernel.dma."""
         cfg = self._k.cfg
@@ -85,12 +88,18 @@ class Rings:
             need(not dst.tensor.input, f"tensor {dst.tensor.name} is an input, so a kernel must not write to it")
         self._reaches(dst, src, class_, signal)
         adds = self._sum(dst, src, add)
-        row_bytes, dims = rows(cfg, dst, src, adds=bool(adds))
+        choice = None
+        if by is None:
+            row_bytes, dims = rows(cfg, dst, src, adds=bool(adds))
+        else:
+            self._need_here(dst, src)
+            row_bytes, dims, choice = chosen_rows(cfg, dst, src, by)
         written = access(dst, True)
         way = class_ if src.core == self._k.core else None  # what is read from elsewhere comes another way
         ways = self._ways.setdefault((producer, written.memory), set())
         ways.add(way)
         accesses = (replace(written, behind=bool(adds) and ways == {class_}), access(src, False))
+        accesses += (access(by.indices, False),) if by else ()
         self._append(
             Descriptor(
                 source=place(src),
@@ -101,6 +110,7 @@ class Rings:
                 signal_core=self._k.core if signal is None else signal.core,
                 class_=class_,
                 add=adds,
+                choice=choice,
                 origin=caller(),
             ),
             ring,
@@ -189,6 +199,21 @@ class Rings:
                     f"copies of {name_of(view)} in core {core_place(view.core)} have class {first}, so class {class_} "
                     f"must not be used: one class may overtake another",
                 )
+
+    def _need_here(self, dst: CopyView, src: CopyView) -> None:
+        """What indices choose stays in the core, and no row of a sum is read while another changes it."""
+        for view in (dst, src):
+            need(
+                view.core == self._k.core,
+                f"indices choose rows of core {core_place(self._k.core)} alone; {name_of(view)} lies in core "
+                f"{core_place(view.core)}",
+            )
+        to, of = access(dst, True), access(src, False)
+        need(
+            to.memory != of.memory or not meet(to.box, of.box),
+            f"indices choose rows of {name_of(src)} and {name_of(dst)}, which overlap: any could be read after it is "
+            f"written",
+        )
 
     def _numbered(self, what: str, there: int) -> None:
         """Packets have a number for this core and that core, if it is another."""

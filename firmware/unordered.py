@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from itertools import combinations, permutations
 
 from firmware.program import Descriptor, Program
-from rtl.contract.isa import DmaAdd, Opcode
+from rtl.contract.descriptor import DmaAdd
+from rtl.contract.isa import Opcode
 from rtl.contract.memmap import PARTITION_STRIDE_BYTES, Space, core_place
 
 __all__ = ["Unordered", "unordered"]
@@ -74,7 +75,7 @@ def _spans(copy: Descriptor) -> tuple[_Span, _Span]:
     stride = PARTITION_STRIDE_BYTES if place.space == Space.SBUF else 1 << 62
     row, byte = divmod(place.offset, stride)
     low, high = [row, byte], [row + 1, byte + copy.row_bytes]
-    for count, _, step in copy.dims:
+    for count, step in copy.written:
         sign = -1 if step < 0 else 1
         for n, part in enumerate(divmod(abs(step), stride)):
             reach = sign * part * (count - 1)

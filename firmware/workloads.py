@@ -5,6 +5,7 @@ from firmware.gpsimd_params import OPERATOR_PARAMS
 from firmware.kernel import KernelError
 from firmware.kernels.dma_classes import ROW_BYTES_MAX, of_classes
 from firmware.kernels.dma_copy import ADDS, DIRECTIONS
+from firmware.kernels.dma_indices import INDICES
 from firmware.kernels.feed_forward import ACTIVATIONS
 from firmware.kernels.gemm_formats import GEMM_FORMATS
 from firmware.kernels.minilm import DEFAULT_TEXT
@@ -100,11 +101,19 @@ WORKLOADS: dict[str, Workload] = {
                     minimum=1,
                     maximum=1 << 14,
                 ),
+                "indices": Param(
+                    type=str,
+                    default=None,
+                    doc="rows in random order, which indices in SBUF choose, down the partitions or along one",
+                    choices=INDICES,
+                ),
             },
             maker=make_dma,
             configure=lambda cfg, params: of_classes(cfg, params["classes"], params["strict"]),
             uses=lambda params: (
-                (Uses.SUMS if params["add"] else Uses(0)) | (Uses.CLASSES if params["classes"] else Uses(0))
+                (Uses.SUMS if params["add"] else Uses(0))
+                | (Uses.CLASSES if params["classes"] else Uses(0))
+                | (Uses.INDICES if params["indices"] else Uses(0))
             ),
         ),
         Workload(

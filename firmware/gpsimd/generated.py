@@ -12,7 +12,7 @@ from enum import IntEnum
 from pathlib import Path
 
 from firmware.gpsimd.link_script import link_script
-from rtl.contract import gpsimd, gpsimd_operators, isa, memmap
+from rtl.contract import descriptor, gpsimd, gpsimd_operators, isa, memmap
 from rtl.contract.formats import FORMATS
 from rtl.contract.words import Word
 
@@ -34,7 +34,7 @@ _OPERATOR_ENUMS: tuple[tuple[str, type[IntEnum]], ...] = (
     ("REDUCTION", gpsimd_operators.Reduction),
     ("GATHER", gpsimd_operators.Gather),
 )
-_WORDS: tuple[Word, ...] = (isa.INSTRUCTION, isa.DESCRIPTOR, gpsimd.RUN)
+_WORDS: tuple[Word, ...] = (isa.INSTRUCTION, descriptor.DESCRIPTOR, gpsimd.RUN)
 _OPERATOR_NUMBERS = ("K_MAX", "BINS_MAX", "ROUTED_MAX")
 _NUMBERS = ("CORES_MAX", "LANE_BITS", "LOCAL_BYTES", "SHARED_BYTES", "STACK_BYTES", "WATCHDOG_CYCLES")
 

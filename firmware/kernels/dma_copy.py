@@ -9,6 +9,7 @@ import numpy as np
 from firmware.kernel import HbmView, Kernel, KernelError, Tile
 from firmware.kernels.dma_classes import HOST_BYTES_MAX, dma_classes, longest_row, of_classes, random_rows
 from firmware.kernels.dma_descriptors import dma_descriptors
+from firmware.kernels.dma_indices import dma_indices
 from firmware.program import Program
 from rtl.contract.config import Config
 
@@ -203,13 +204,15 @@ def dma_copy(
     classes: str | None = None,
     strict: int | None = None,
     descriptors: int | None = None,
+    indices: str | None = None,
     seed: int = 0,
 ) -> Program:
     """A program that moves `rows` rows of `row_bytes` bytes in a direction of DIRECTIONS, or adds them in a format of
     ADDS to what is in SBUF.
 
     Without `rows`: as many as half of SBUF holds, at most 8 MiB (direction=sbuf: 512 KiB). Without `row_bytes`: 512, or
-    as many as `classes` have room for. `classes`, `strict`: see dma_classes; `descriptors`: see dma_descriptors.
+    as many as `classes` have room for. `classes`, `strict`: see dma_classes; `descriptors`: see dma_descriptors;
+    `indices`: see dma_indices.
     Errors: KernelError.
     """
     if direction not in DIRECTIONS:
@@ -221,10 +224,12 @@ def dma_copy(
     if add is not None:
         _check_sum(direction, row_bytes, add)
     if descriptors is not None:
-        if rows is not None or add is not None or classes is not None:
+        if rows is not None or add is not None or classes is not None or indices is not None:
             raise KernelError("descriptors are of a row each: they go with row_bytes and direction only")
         return dma_descriptors(cfg, descriptors=descriptors, row_bytes=row_bytes, direction=direction, seed=seed)
     if classes is not None:
+        if indices is not None:
+            raise KernelError("indices go with rows, row_bytes and direction only")
         if of_classes(cfg, classes, strict) != cfg:
             raise KernelError(f"classes={classes} needs a configuration of its own: see of_classes")
         return dma_classes(
@@ -237,6 +242,10 @@ def dma_copy(
     if rows < 1:
         raise KernelError(f"rows must be at least 1, not {rows}")
     _check_sizes(cfg, rows, row_bytes, direction)
+    if indices is not None:
+        if add is not None:
+            raise KernelError("indices go with rows, row_bytes and direction only")
+        return dma_indices(cfg, indices=indices, rows=rows, row_bytes=row_bytes, direction=direction, seed=seed)
     copies = _Copies(cfg, rows, row_bytes, seed, add)
     pattern = None if direction == "read" else copies.pattern()
     # Tiles start at multiples of 16 bytes.

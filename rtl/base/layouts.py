@@ -4,7 +4,8 @@ from amaranth.hdl import signed, unsigned
 from amaranth.lib import data
 
 from rtl.contract.access_pattern import PATTERN
-from rtl.contract.isa import DESCRIPTOR, INSTRUCTION
+from rtl.contract.descriptor import DESCRIPTOR
+from rtl.contract.isa import INSTRUCTION
 from rtl.contract.memmap import ADDRESS
 from rtl.contract.words import Word
 

@@ -89,7 +89,7 @@ class SbufMoverSignature(wiring.Signature):
     """A DMA mover's port: 16 aligned bytes of one partition of its group each way a cycle.
 
     Group g holds partitions g*P/dma.engines and up; `lane` counts inside the group. Reads and writes
-    are independent. `write_add` (isa.DmaAdd): the bytes are added to what is there; those that are not COPY commit
+    are independent. `write_add` (DmaAdd): the bytes are added to what is there; those that are not COPY commit
     later, in the order in which they were accepted, and `write_done` pulses for each that had `write_last`.
     """
 

@@ -192,6 +192,7 @@ class DmaConfig:
         unit="movers",
         of_two=True,
     )
+    indirect: bool = flag("whether indices in SBUF can choose the rows of a descriptor", True, role=Role.ROOM)
     weights: tuple[int, ...] = numbers("shares of a mover, by class of descriptors", DMA_CLASSES, 1, 64, (8, 4, 2, 1))
     strict_class: int = number(
         "class that goes before the others; -1 none", -1, DMA_CLASSES - 1, -1, also="less than dma.classes"

@@ -1,8 +1,8 @@
-"""Queues, opcodes, instruction words, faults and DMA descriptors.
+"""Queues, opcodes, instruction words and faults.
 
 An instruction is 128 bytes in HBM: a header, three access patterns (src0, src1, dst) and immediates.
 Its ticket is (queue, sequence number in the queue); the hardware counts, the word does not hold it.
-A descriptor is 128 bytes too. docs/isa.md tells every field; the tests pin literal words.
+A descriptor (contract.descriptor) has as many. docs/isa.md tells every field; the tests pin literal words.
 """
 
 from enum import IntEnum
@@ -13,7 +13,6 @@ from rtl.contract.words import Field, Word
 __all__ = [
     "COPY_AT",
     "COPY_QUEUES",
-    "DESCRIPTOR",
     "INSTRUCTION",
     "INSTRUCTION_BYTES",
     "MX_ROWS",
@@ -21,7 +20,6 @@ __all__ = [
     "SHUFFLE_KEEP",
     "AluOp",
     "Cause",
-    "DmaAdd",
     "Function",
     "Opcode",
     "Queue",
@@ -260,20 +258,7 @@ class Cause(IntEnum):
     BAD_SEQUENCE = 24  # operations, or registers that a word names, that are none or do not fit; see contract.sequence
     ENDLESS_LOOP = 25  # too many words of operations in a row, and no instruction between them
     BAD_SIZE = 26  # a number that a run has worked out is not between 0 and what the program has room for
-
-
-class DmaAdd(IntEnum):
-    """What a descriptor does with the bytes at its destination. All but COPY: little-endian elements in SBUF."""
-
-    COPY = 0  # overwrites them
-    FP32 = 1  # FP32 sum
-    BF16 = 2  # FP32 sum of two BF16, rounded to BF16 to nearest even
-    INT32 = 3  # sum modulo 2^32
-
-    @property
-    def element_bytes(self) -> int:
-        """Addresses, steps and lengths of rows are multiples of it."""
-        return (1, 4, 2, 4)[self]
+    BAD_INDEX = 27  # an index of a descriptor is none of a row of its table; the address is that of the index
 
 
 def _prefixed(prefix: str, word: Word) -> tuple[Field, ...]:
@@ -334,30 +319,3 @@ INSTRUCTION = Word(
 
 COPY_AT = INSTRUCTION.offset("src0_offset")
 """First bit of the descriptor in a DMA_COPY: operands and imm0, imm1 are its 704 bits, imm2 is 0."""
-
-
-DESCRIPTOR = Word(
-    "descriptor",
-    1024,
-    (
-        Field("source", 64, "memmap.ADDRESS of the first byte"),
-        Field("destination", 64),
-        Field("row_bytes", 32, "contiguous bytes on both sides, 1 to 2^18"),
-        Field("class_", 3, "traffic class, 0 to 3"),
-        Field("add", 2, "DmaAdd: to what is at the destination, in SBUF"),
-        Field("reserved0", 27),
-        Field("count0", 32, "rows along the innermost outer dimension, at least 1"),
-        Field("source_step0", 48, "bytes; 0 broadcasts", signed=True),
-        Field("destination_step0", 48, signed=True),
-        Field("count1", 32),
-        Field("source_step1", 48, signed=True),
-        Field("destination_step1", 48, signed=True),
-        Field("count2", 32),
-        Field("source_step2", 48, signed=True),
-        Field("destination_step2", 48, signed=True),
-        Field("signal_address", 64, "address in a semaphore space: index * 4"),
-        Field("signal_update", 4, "Update"),
-        Field("reserved1", 28),
-        Field("signal_value", 32, signed=True),
-    ),
-)

@@ -100,7 +100,7 @@ class PacketFlag(IntEnum):
     """Bits of the header's `flags`."""
 
     SIGNAL = 1  # 8 bytes of signal follow the payload
-    ADD = 6  # two bits, isa.DmaAdd: WRITE adds its payload in SBUF
+    ADD = 6  # two bits, DmaAdd of contract.descriptor: WRITE adds its payload in SBUF
 
 
 PACKET_HEADER = Word(

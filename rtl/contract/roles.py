@@ -8,9 +8,9 @@ own in fields of Role.HOST, has less room, smaller knobs, or other clocks with t
 configuration refuses, its kernels and the golden machine refuse.
 
 Only programs that give GPSIMD cores something to do can tell whether there are any, only those with sums whether there
-are adders beside SBUF, and only those with several traffic classes whether the DMA has more than one. All others run on
-a model without (`needed`), which is built in half of the time and simulated faster. Adders and classes come together:
-few programs need one of them, and one model fewer is built.
+are adders beside SBUF, only those with several traffic classes whether the DMA has more than one, and only those with
+indices whether it takes any. All others run on a model without (`needed`), which is built in half of the time and
+simulated faster. Adders, classes and indices come together: few programs need one of them, and fewer models are built.
 """
 
 import dataclasses
@@ -39,6 +39,7 @@ class Uses(Flag):
     CORES = auto()  # gives GPSIMD cores something to do, which may be any copy
     SUMS = auto()  # descriptors that add
     CLASSES = auto()  # descriptors of another class than 0
+    INDICES = auto()  # descriptors whose rows indices choose
 
 
 _NOTHING = Uses(0)
@@ -92,6 +93,7 @@ def needed(cfg: Config, uses: Uses = _NOTHING) -> Config:
         one = {name: getattr(_ONE_CLASS, name) for name in OF_CLASSES}
         dma = dataclasses.replace(dma, classes=1, **one)
     if not uses:
+        dma = dataclasses.replace(dma, indirect=False)
         sbuf = dataclasses.replace(sbuf, adders=False)
     gpsimd = GpsimdConfig(enabled=False, clock_mhz=cfg.gpsimd.clock_mhz)
     return dataclasses.replace(cfg, gpsimd=gpsimd, dma=dma, sbuf=sbuf)

@@ -7,7 +7,8 @@ registers that are added to its fields; the check sees what came out. docs/seque
 
 from enum import IntEnum
 
-from rtl.contract.isa import COPY_AT, DESCRIPTOR, INSTRUCTION
+from rtl.contract.descriptor import DESCRIPTOR
+from rtl.contract.isa import COPY_AT, INSTRUCTION
 from rtl.contract.memmap import ADDRESS
 from rtl.contract.words import Field, Word
 

@@ -117,6 +117,17 @@ class Dma(wiring.Component):
             self.hbm_written_bytes.eq(rows.written_bytes),
         ]
 
+        if cfg.dma.indirect:
+            askers = cfg.dma.engines * lanes(cfg)
+            for c in range(cfg.dma.classes):
+                connect(m, rows.ask[c], crossbar.ask[askers + c])
+            connect(m, rows.left_out, complete.done[complete.sources - 1])
+            m.d.comb += [
+                rows.answer_valid.eq(crossbar.answer_valid[askers:]),
+                rows.answer.eq(crossbar.answer),
+                complete.bad.eq(rows.bad),
+                complete.bad_at.eq(rows.bad_at),
+            ]
         movers: list[Placed] = []
         for e in engines:
             mover = Placed("dma_mover", lambda: Mover(cfg), faults=True)

@@ -14,15 +14,18 @@ from rtl.contract.memmap import PARTITION_STRIDE_BYTES
 __all__ = [
     "ADDED_ROWS",
     "CLASSES",
+    "INDEX_PLACE_BITS",
     "PARTITION_SHIFT",
     "Place",
     "UNITS_BITS",
     "address_bits",
     "ar_burst",
     "bytes_bits",
+    "choice_layout",
     "done_layout",
     "fast_class",
     "fetch_layout",
+    "indices_layout",
     "job_layout",
     "lane_bits",
     "lanes",
@@ -41,6 +44,9 @@ ADDED_ROWS = 4
 
 CLASSES = DMA_CLASSES
 """That a descriptor can name; dma.classes of them are there."""
+
+INDEX_PLACE_BITS = 23
+"""Of an index: partition, and 16 bits of its word in it."""
 
 UNITS_BITS = 9
 """Units of 16 bytes of the longest piece of a row."""
@@ -89,10 +95,21 @@ def lanes(cfg: Config) -> int:
     return 1 + (fast_class(cfg) >= 0)
 
 
+def indices_layout() -> data.StructLayout:
+    """What a descriptor says of its indices: Indirect, fields of isa.DESCRIPTOR, and how many there are."""
+    return data.StructLayout({"indirect": 2, "skips": 1, "down": 1, "place": INDEX_PLACE_BITS, "total": 24, "rows": 28})
+
+
+def choice_layout(cfg: Config) -> data.StructLayout:
+    """Which row of a table is the next: its distance from the first, or that the index at `at` is none of the table."""
+    return data.StructLayout({"offset": address_bits(cfg), "beyond": 1, "at": INDEX_PLACE_BITS})
+
+
 def job_layout(cfg: Config, *, link: bool = False) -> data.StructLayout:
     """A descriptor that was found good: what the row generator needs of it. Steps wrap at the width of
     an address: every row lies inside its memory, so their sums are exact. With a link also which end is in
-    another core (`away`: 1 destination, 2 source), the upper part of its address, and the signal that goes there."""
+    another core (`away`: 1 destination, 2 source), the upper part of its address, and the signal that goes there.
+    With dma.indirect also its indices."""
     bits = address_bits(cfg)
     steps = data.ArrayLayout(bits, 3)
     remote = {"away": 2, "far": 24, "signals": 1, "signal": 64} if link else {}
@@ -105,21 +122,24 @@ def job_layout(cfg: Config, *, link: bool = False) -> data.StructLayout:
             "source": bits,
             "destination": bits,
             "bytes": ROW_BYTES_BITS,
-            "add": 2,  # isa.DmaAdd
+            "add": 2,  # DmaAdd of contract.descriptor
             "count": data.ArrayLayout(32, 3),
             "source_step": steps,
             "destination_step": steps,
+            **({"indices": indices_layout()} if cfg.dma.indirect else {}),
             **remote,
         }
     )
 
 
 def piece_layout(cfg: Config, *, link: bool = False) -> data.StructLayout:
-    """A row of a job, or a part of one. `last` of its job."""
+    """A row of a job, or a part of one. `last` of its job. With dma.indirect: `left_out`, none that moves, its index is
+    none of the table; `bad`: which is a fault; `at`: of that index."""
     job = job_layout(cfg, link=link).members
-    steps = ("count", "source_step", "destination_step")
+    whole = ("count", "source_step", "destination_step", "indices", "bytes")
+    chosen = {"left_out": 1, "bad": 1, "at": INDEX_PLACE_BITS} if cfg.dma.indirect else {}
     return data.StructLayout(
-        {name: job[name] for name in job if name not in (*steps, "bytes")} | {"bytes": bytes_bits(cfg), "last": 1}
+        {name: job[name] for name in job if name not in whole} | {"bytes": bytes_bits(cfg), "last": 1} | chosen
     )
 
 
@@ -144,7 +164,7 @@ def row_layout(cfg: Config) -> data.StructLayout:
             "source": bits,
             "destination": bits,
             "bytes": bytes_bits(cfg),
-            "add": 2,  # isa.DmaAdd, to SBUF
+            "add": 2,  # DmaAdd of contract.descriptor, to SBUF
         }
     )
 

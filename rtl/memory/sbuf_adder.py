@@ -9,7 +9,7 @@ from rtl.base.fault import fault
 from rtl.base.fifo import Fifo
 from rtl.base.memory_port import SbufMoverSignature, sbuf_word_bits
 from rtl.contract.config import Config
-from rtl.contract.isa import DmaAdd
+from rtl.contract.descriptor import DmaAdd
 from rtl.contract.timing import SBUF_ADD_CYCLES
 from rtl.memory.sbuf_sums import SbufSums
 

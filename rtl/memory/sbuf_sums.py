@@ -5,7 +5,8 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.fault import fault
-from rtl.contract.isa import DmaAdd, Rounding
+from rtl.contract.descriptor import DmaAdd
+from rtl.contract.isa import Rounding
 from rtl.numeric.fp32.add_lanes import Fp32AddLanes
 
 __all__ = ["SbufSums"]
@@ -14,7 +15,7 @@ _WORDS = 4
 
 
 class SbufSums(wiring.Component):
-    """out = old + new in each element, as `add` (isa.DmaAdd) says: RN32 with gradual underflow and the canonical NaN;
+    """out = old + new in each element, as `add` (DmaAdd) says: RN32 with gradual underflow and the canonical NaN;
     of BF16 the FP32 sum rounded to the nearest even, which rounds the exact sum (24 >= 2 * 8 + 2 bits); of INT32
     modulo 2^32. `form`: see Fp32AddLanes.
 

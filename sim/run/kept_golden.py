@@ -26,8 +26,8 @@ KEPT_BYTES = 1 << 30
 BITS_DEPEND_ON = (
     "partitions", "tensor.rows", "tensor.cols", "tensor.row_groups", "tensor.moving_max", "tensor.mx", "tensor.nvfp4",
     "tensor.sparsity", "sbuf.partition_bytes", "psum.banks", "psum.bank_bytes", "scalar.table_rows", "issue.semaphores",
-    "sbuf.adders", "dma.classes", "dma.rings", "hbm.capacity_mib", "gpsimd.enabled", "gpsimd.local_bytes",
-    "gpsimd.vectors",
+    "sbuf.adders", "dma.classes", "dma.indirect", "dma.rings", "hbm.capacity_mib", "gpsimd.enabled",
+    "gpsimd.local_bytes", "gpsimd.vectors",
 )  # fmt: skip
 """Fields that decide whether a program faults, or what it leaves; all others decide when."""
 

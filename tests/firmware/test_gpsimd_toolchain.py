@@ -17,8 +17,9 @@ from firmware.gpsimd.options import Options
 from firmware.gpsimd.report import long_functions
 from firmware.gpsimd.where import where
 from rtl.contract.config import NAMED, load
+from rtl.contract.descriptor import DESCRIPTOR
 from rtl.contract.gpsimd import RUN, Mailbox, Region, WaitFor, cores, lane_address
-from rtl.contract.isa import DESCRIPTOR, INSTRUCTION, PATTERN
+from rtl.contract.isa import INSTRUCTION, PATTERN
 from rtl.contract.memmap import Space, address
 from sim.cli import main
 from sim.toolchain import ROOT

@@ -8,7 +8,8 @@ from firmware.kernel import Kernel
 from firmware.kernels.gemm import gemm
 from firmware.views import MemoryFullError
 from rtl.contract.config import load, named
-from rtl.contract.isa import DESCRIPTOR, INSTRUCTION, Opcode, Queue
+from rtl.contract.descriptor import DESCRIPTOR
+from rtl.contract.isa import INSTRUCTION, Opcode, Queue
 
 
 @pytest.mark.parametrize(("m", "k", "n"), [(1, 1, 1), (13, 9, 77), (40, 70, 3)])

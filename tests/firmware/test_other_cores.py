@@ -14,8 +14,9 @@ from firmware.rings import FENCE
 from firmware.unordered import unordered
 from firmware.views import Tile
 from rtl.contract.config import Config, load, named
+from rtl.contract.descriptor import DESCRIPTOR
 from rtl.contract.gpsimd import FAULT
-from rtl.contract.isa import DESCRIPTOR, Cause, Opcode, Queue
+from rtl.contract.isa import Cause, Opcode, Queue
 from rtl.contract.memmap import ADDRESS, Space, address, core_id
 from verif.benches.core.exchange import exchange
 from verif.golden.cores import GoldenCores

@@ -12,7 +12,7 @@ from firmware.kernels.minilm_model import encoder_layer
 from firmware.program import Program
 from firmware.workloads import WORKLOADS, find_workload
 from rtl.contract.config import named
-from rtl.contract.isa import DESCRIPTOR
+from rtl.contract.descriptor import DESCRIPTOR
 from rtl.contract.memmap import ADDRESS, Space
 from sim.systems.core.verilated import VerilatedDevice, build_core
 from verif.checks.random_layer import random_layer

@@ -12,7 +12,7 @@ from firmware.kernels.dma_copy import dma_copy
 from firmware.numbers import decode, encode
 from firmware.program import Program
 from rtl.contract.config import Config, named
-from rtl.contract.isa import DmaAdd
+from rtl.contract.descriptor import DmaAdd
 from sim.run.result import RunResult
 from sim.systems.core.verilated import VerilatedDevice, build_core
 from verif.golden.machine import GoldenMachine

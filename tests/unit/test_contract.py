@@ -10,8 +10,9 @@ import pytest
 
 from rtl.contract.access_pattern import PATTERN, AccessPattern, start_partition_rule
 from rtl.contract.config import NAMED, ConfigError, load, named
+from rtl.contract.descriptor import DESCRIPTOR
 from rtl.contract.formats import FORMATS, by_code
-from rtl.contract.isa import DESCRIPTOR, INSTRUCTION, Cause, Opcode, Update, Wait
+from rtl.contract.isa import INSTRUCTION, Cause, Opcode, Update, Wait
 from rtl.contract.memmap import ADDRESS, Control, Space, address
 from rtl.contract.rules import RULES
 from rtl.contract.timing import STALLS, Engine, array_latency
@@ -124,7 +125,7 @@ def test_codes_stay() -> None:
         "OUT_OF_RANGE", "BAD_RING", "NO_ROUTE", "BAD_DESCRIPTOR", "BUS_ERROR", "BAD_SEMAPHORE",
         "BAD_OPERATOR", "NOT_LOADED", "BANK_CONFLICT", "LOAD_PENDING", "TAGS",
         "GP_TRAP", "GP_WATCHDOG", "GP_EXIT", "GP_NO_IMAGE", "GP_CORES", "GP_DMA", "BAD_SEQUENCE", "ENDLESS_LOOP",
-        "BAD_SIZE",
+        "BAD_SIZE", "BAD_INDEX",
     ]  # fmt: skip
     assert [s.name for s in Space] == ["HBM", "SBUF", "PSUM", "SEMAPHORES", "GPSIMD", "CONTROL"]
     assert (Control.QUEUE, Control.RING, Control.ENGINE, Control.SEMAPHORE) == (0x1000, 0x2000, 0x4000, 0x6000)

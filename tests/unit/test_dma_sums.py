@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from rtl.contract.isa import DmaAdd
+from rtl.contract.descriptor import DmaAdd
 from verif.golden.dma import added
 
 SPECIALS = (0x0000, 0x8000, 0x7F80, 0xFF80, 0x7F81, 0xFFC1, 0x7FFF, 0x0001, 0x8001, 0x007F, 0x0080, 0x7F7F, 0xFF7F)

@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rtl.contract.config import load, named
-from rtl.contract.isa import DESCRIPTOR, Cause, Update
+from rtl.contract.descriptor import DESCRIPTOR
+from rtl.contract.isa import Cause, Update
 from rtl.contract.memmap import PARTITION_STRIDE_BYTES, Space, address, core_id
 from verif.golden.dma import check, copy, row_addresses, signal
 
@@ -87,7 +88,7 @@ def test_step_of_zero_broadcasts_and_rows_go_back() -> None:
         ({"row_bytes": 0}, Cause.BAD_DESCRIPTOR, None),
         ({"row_bytes": (1 << 18) + 1}, Cause.BAD_DESCRIPTOR, None),
         ({"count1": 0}, Cause.BAD_DESCRIPTOR, None),
-        ({"reserved0": 1}, Cause.BAD_DESCRIPTOR, None),
+        ({"index": 1}, Cause.BAD_DESCRIPTOR, None),
         ({"class_": 4}, Cause.BAD_DESCRIPTOR, None),
         ({"signal_update": 3}, Cause.BAD_DESCRIPTOR, None),
         ({"source": 1 << 62}, Cause.BAD_DESCRIPTOR, None),

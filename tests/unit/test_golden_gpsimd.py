@@ -10,6 +10,7 @@ import pytest
 
 from firmware.image import Region as OutputRegion
 from rtl.contract.config import load, named
+from rtl.contract.descriptor import DESCRIPTOR
 from rtl.contract.gpsimd import (
     COPIES_MAX,
     FAULT,
@@ -22,7 +23,7 @@ from rtl.contract.gpsimd import (
     lane_address,
     row_address,
 )
-from rtl.contract.isa import DESCRIPTOR, INSTRUCTION, Cause, Opcode, Queue, Update, Wait
+from rtl.contract.isa import INSTRUCTION, Cause, Opcode, Queue, Update, Wait
 from rtl.contract.memmap import Space, address
 from verif.checks import riscv_words as w
 from verif.checks.gpsimd_program import WordImage, after, by_lane, gp_load, gp_run, gp_store, nop, pattern, then

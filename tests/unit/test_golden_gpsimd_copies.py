@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from rtl.contract.config import named
+from rtl.contract.descriptor import DESCRIPTOR
 from rtl.contract.gpsimd import FAULT, Mailbox, Region, WaitFor, row_address
-from rtl.contract.isa import DESCRIPTOR, Cause, Queue, Update
+from rtl.contract.isa import Cause, Queue, Update
 from rtl.contract.memmap import ADDRESS, CoreId, Space, address
 from verif.checks import riscv_words as w
 from verif.checks.gpsimd_program import WordImage, gp_load, gp_run, pattern

@@ -6,7 +6,8 @@ import cocotb
 from cocotb.triggers import RisingEdge
 
 from rtl.base.dma_port import RELEASE, SEMAPHORE_UPDATE, copy_ring, ring_count
-from rtl.contract.isa import COPY_QUEUES, DESCRIPTOR, Cause
+from rtl.contract.descriptor import DESCRIPTOR
+from rtl.contract.isa import COPY_QUEUES, Cause
 from rtl.contract.timing import STALLS, Engine
 from verif.agents.bench import Bench
 from verif.agents.opened import opened

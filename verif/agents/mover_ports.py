@@ -10,7 +10,7 @@ import numpy as np
 from cocotb.triggers import RisingEdge
 from numpy.typing import NDArray
 
-from rtl.contract.isa import DmaAdd
+from rtl.contract.descriptor import DmaAdd
 from rtl.contract.timing import SBUF_ADD_CYCLES
 from verif.agents.bench import Bench
 from verif.agents.stall import never

@@ -7,8 +7,9 @@ import random
 from typing import NamedTuple
 
 from rtl.contract.config import Config
+from rtl.contract.descriptor import DESCRIPTOR
 from rtl.contract.gpsimd import Region, cores
-from rtl.contract.isa import DESCRIPTOR, INSTRUCTION_BYTES, Update
+from rtl.contract.isa import INSTRUCTION_BYTES, Update
 from rtl.contract.memmap import PARTITION_STRIDE_BYTES, CoreId, Space, address
 
 __all__ = ["BAD", "COPIES", "DISJOINT", "HBM", "HBM_BYTES", "IN", "WRONG_PUSHES", "descriptors", "semaphore_of"]
@@ -67,7 +68,7 @@ def descriptors(rng: random.Random, cfg: Config, core: int) -> bytes:
     made = [_copy(rng, cfg, core, source, target) for source, target in ways]
     capacity, here = cfg.hbm.capacity_mib << 20, made[BAD]
     made[BAD] = here | rng.choice((
-        {"row_bytes": 0}, {"count2": 0}, {"reserved0": 1},
+        {"row_bytes": 0}, {"count2": 0}, {"index": 1},
         {"source": address(Space.PSUM, 0)}, {"destination": address(Space.HBM, capacity)},
         {"destination": address(Space.HBM, capacity - here["row_bytes"])} | {"count0": 2},
         {"source": 1 << CoreId.LSB | here["source"]},

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rtl.contract.descriptor import DESCRIPTOR
 from rtl.contract.formats import FORMATS
 from rtl.contract.gpsimd import LOAD, RUN
-from rtl.contract.isa import DESCRIPTOR, INSTRUCTION, INSTRUCTION_BYTES, Opcode, Queue, Update, Wait
+from rtl.contract.isa import INSTRUCTION, INSTRUCTION_BYTES, Opcode, Queue, Update, Wait
 from rtl.contract.memmap import PARTITION_STRIDE_BYTES, Space, address
 
 __all__ = [

@@ -9,7 +9,7 @@ from amaranth.lib import wiring
 
 from rtl.base.memory_port import SbufMoverSignature
 from rtl.contract.config import Config, SbufConfig, named
-from rtl.contract.isa import DmaAdd
+from rtl.contract.descriptor import DmaAdd
 from rtl.dma.sbuf_share import SbufShare
 from rtl.memory.sbuf_adder import SbufAdder
 from verif.formal.arbiter import ones

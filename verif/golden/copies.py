@@ -6,10 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtl.contract.config import Config
-from rtl.contract.isa import DESCRIPTOR, Cause
+from rtl.contract.descriptor import DESCRIPTOR
+from rtl.contract.isa import Cause
 from rtl.contract.memmap import ADDRESS, Space
 from verif.golden import dma
-from verif.golden.lines import Item
+from verif.golden.lines import Failed, Item
 from verif.golden.memory import Memory
 
 __all__ = ["Alone", "Copies", "Memories", "local_copy"]
@@ -40,6 +41,8 @@ def local_copy(machine: Memories, descriptor: dict[str, int]) -> Item:
         machine.grow(dma.hbm_end(descriptor, side))
     place = ADDRESS.unpack(descriptor["destination"])
     way = (machine.core_id, descriptor["class_"]) if place["space"] == Space.SBUF else None
+    if descriptor["indirect"]:
+        return _by_indices(machine, descriptor, way)
     if descriptor["add"]:
         return Item(
             lambda: dma.gather(descriptor, machine.hbm, machine.sbuf.bytes),
@@ -53,6 +56,22 @@ def local_copy(machine: Memories, descriptor: dict[str, int]) -> Item:
         lambda _: dma.copy(descriptor, machine.hbm, machine.sbuf.bytes),
         dma.signal(descriptor),
         way=way,
+    )
+
+
+def _by_indices(machine: Memories, descriptor: dict[str, int], way: tuple[int, ...] | None) -> Item:
+    """Rows are chosen and moved in one step. A bad index ends the ring when all other rows have been moved."""
+
+    def indices() -> Failed | None:
+        at = dma.bad_index(descriptor, machine.sbuf.bytes)
+        return None if at is None else Failed(Cause.BAD_INDEX, at)
+
+    return Item(
+        indices,
+        lambda _: dma.copy(descriptor, machine.hbm, machine.sbuf.bytes),
+        dma.signal(descriptor),
+        way=way,
+        follows=bool(descriptor["add"]),
     )
 
 

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtl.contract.config import Config
-from rtl.contract.isa import DESCRIPTOR, Cause
+from rtl.contract.descriptor import DESCRIPTOR
+from rtl.contract.isa import Cause
 from rtl.contract.memmap import CoreId, core_place
 from verif.golden import dma
 from verif.golden.copies import Memories, local_copy

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtl.contract.config import Config
-from rtl.contract.isa import DmaAdd, Update
+from rtl.contract.descriptor import DmaAdd
+from rtl.contract.isa import Update
 from rtl.contract.link import PACKET_BYTES_MAX, PACKET_HEADER, SIGNAL, PacketFlag, PacketOpcode
 from rtl.contract.memmap import ADDRESS, PARTITION_STRIDE_BYTES, CoreId, Space, core_place
 from verif.golden.dma import added

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtl.contract.config import Config
-from rtl.contract.isa import DESCRIPTOR, INSTRUCTION, Opcode, Queue
+from rtl.contract.descriptor import DESCRIPTOR
+from rtl.contract.isa import INSTRUCTION, Opcode, Queue
 from rtl.contract.memmap import ADDRESS, Space
 from rtl.contract.sequence import SEQUENCE, SEQUENCE_HEADER
 from verif.golden import dma

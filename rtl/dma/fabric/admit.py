@@ -8,7 +8,8 @@ from amaranth.lib.wiring import In, Out
 from rtl.base.fault import fault
 from rtl.base.layouts import ADDRESS_LAYOUT
 from rtl.contract.config import Config
-from rtl.contract.isa import DmaAdd, Update
+from rtl.contract.descriptor import DmaAdd
+from rtl.contract.isa import Update
 from rtl.contract.link import PACKET_BYTES_MAX, PacketOpcode
 from rtl.contract.memmap import CoreId, Space
 from rtl.dma.fabric.packets import RECEIVED, added, flagged

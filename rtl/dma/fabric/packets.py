@@ -82,7 +82,7 @@ def flagged(header: data.View) -> Value:
 
 
 def added(header: data.View) -> Value:
-    """isa.DmaAdd of the payload."""
+    """DmaAdd of contract.descriptor of the payload."""
     return header.flags[1:3]
 
 
@@ -144,7 +144,7 @@ def remote_row(cfg: Config) -> data.StructLayout:
             "local": address_bits(cfg),
             "remote": 64,
             "bytes": bytes_bits(cfg),
-            "add": 2,  # isa.DmaAdd, there
+            "add": 2,  # DmaAdd of contract.descriptor, there
             "class_": 3,
             "last": 1,  # of its descriptor
             "signals": 1,  # with its last packet, at the other core

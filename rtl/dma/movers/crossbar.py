@@ -1,4 +1,4 @@
-"""Crossbar: reads of one mover from the partitions of another. One 16-byte unit a cycle in all."""
+"""Crossbar: reads of one mover from the partitions of another, and of indices. One 16-byte unit a cycle in all."""
 
 from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
@@ -14,25 +14,27 @@ __all__ = ["Crossbar"]
 
 
 class Crossbar(wiring.Component):
-    """`ask[k]`: requests of lane k (first all movers' first lanes), `answer_valid` its answers in order. `serve` stands
+    """`ask[k]`: requests of lane k (first all movers' first lanes; behind all lanes, with dma.indirect, those of a
+    class's indices), `answer_valid` its answers in order. `serve` stands
     at the group whose bit of `serve_valid` is set until its bit of `serve_ready`; `data[e]` is the read data of group e
     in the cycle after.
-    Those of lanes for the class that goes first go before others.
+    Those of lanes for the class that goes first, and of indices, go before others.
     Timing: one request a cycle over all lanes, in turn; its answer 2 cycles after it was taken, or later.
     """
 
     def __init__(self, cfg: Config):
         self.cfg = cfg
         movers = cfg.dma.engines
+        askers = movers * lanes(cfg) + cfg.dma.indirect * cfg.dma.classes
         fetch = fetch_layout(cfg)
         super().__init__(
             {
-                "ask": In(stream.Signature(fetch)).array(movers * lanes(cfg)),
+                "ask": In(stream.Signature(fetch)).array(askers),
                 "data": In(128).array(movers),
                 "serve_valid": Out(movers),
                 "serve_ready": In(movers),
                 "serve": Out(fetch),
-                "answer_valid": Out(movers * lanes(cfg)),
+                "answer_valid": Out(askers),
                 "answer": Out(128),
                 "busy": Out(1),
             }

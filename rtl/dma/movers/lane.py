@@ -9,7 +9,7 @@ from rtl.base.fifo import Fifo, RamFifo
 from rtl.base.limits import limit_ports
 from rtl.base.memory_port import SbufMoverSignature
 from rtl.contract.config import Config
-from rtl.contract.isa import DmaAdd
+from rtl.contract.descriptor import DmaAdd
 from rtl.contract.timing import DMA_ROWS_IN_FLIGHT
 from rtl.dma.layouts import ADDED_ROWS, ar_burst, done_layout, fetch_layout, row_layout
 from rtl.dma.movers.aligner import Aligner

@@ -11,7 +11,7 @@ from rtl.base.layouts import ADDRESS_LAYOUT, DESCRIPTOR_LAYOUT, layout
 from rtl.contract.config import Config
 from rtl.contract.isa import Cause, Update
 from rtl.contract.link import SIGNAL
-from rtl.contract.memmap import CoreId, Space
+from rtl.contract.memmap import ADDRESS, CoreId, Space
 from rtl.dma.fabric.away_signals import AWAY, AWAY_SIGNAL
 from rtl.dma.layouts import job_layout, outcome_layout, slot_bits
 from rtl.dma.rings.descriptor_rules import DescriptorRules
@@ -20,6 +20,7 @@ from rtl.dma.rings.intake import candidate_layout
 
 __all__ = ["Check"]
 
+_SPACE_LSB = ADDRESS.offset("space")
 _SIDES = ("source", "destination")
 
 
@@ -76,9 +77,16 @@ class Check(wiring.Component):
                 for n in range(3):
                     with m.Case(n):
                         m.d.comb += [
-                            reach[side].count.eq(getattr(word, f"count{n}")),
+                            reach[side].count.eq(
+                                Mux(rules.table(side), word.table_rows, word.count0)
+                                if n == 0 and cfg.dma.indirect
+                                else getattr(word, f"count{n}")
+                            ),
                             reach[side].step.eq(getattr(word, f"{side}_step{n}")),
                         ]
+
+        of_index = Signal(64)  # the address of the first one
+        m.d.comb += of_index.eq((self.core_id << CoreId.LSB) | (Space.SBUF << _SPACE_LSB) | (word.index << 2))
 
         def refuse(why: Cause, at: Value | int) -> None:
             m.d.sync += [cause.eq(why), address.eq(at)]
@@ -122,6 +130,10 @@ class Check(wiring.Component):
                     with m.Elif(rules.misaligned(side) & ~fault("the alignment of a sum is not checked")):
                         refuse(Cause.MISALIGNED, getattr(word, side))
                         m.next = "END"
+                for side in _SIDES if self.link and cfg.dma.indirect else ():
+                    with m.Elif(rules.chooses() & rules.foreign(getattr(word, side))):
+                        refuse(Cause.NO_ROUTE, getattr(word, side))
+                        m.next = "END"
             with m.State("REACH"):
                 with m.If(~reach["source"].busy & ~reach["destination"].busy):
                     with m.If(dimension == 3):
@@ -136,6 +148,9 @@ class Check(wiring.Component):
                     refuse(Cause.OUT_OF_RANGE, word.source)
                 with m.Elif(~fits[1]):
                     refuse(Cause.OUT_OF_RANGE, word.destination)
+                if cfg.dma.indirect:
+                    with m.Elif(rules.chooses() & ~rules.indices()[1]):
+                        refuse(Cause.OUT_OF_RANGE, of_index)
                 with m.Elif((word.signal_update != Update.NONE) & ~fault("the signal's address is not checked")):
                     with m.If(rules.signal_unreachable()):
                         refuse(Cause.NO_ROUTE, word.signal_address)
@@ -151,6 +166,16 @@ class Check(wiring.Component):
                     m.next = "IDLE"
             m.d.comb += self.busy.eq(~fsm.ongoing("IDLE"))
 
+        if cfg.dma.indirect:
+            chosen = self.job.payload.indices
+            m.d.comb += [
+                chosen.indirect.eq(word.indirect),
+                chosen.skips.eq(word.index_skips),
+                chosen.down.eq(word.index_down),
+                chosen.place.eq(word.index),
+                chosen.total.eq(rules.indices()[0]),
+                chosen.rows.eq(word.table_rows),
+            ]
         job = self.job.payload
         m.d.comb += [
             job.slot.eq(slot),

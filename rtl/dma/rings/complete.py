@@ -1,6 +1,6 @@
 """Completion: a descriptor ends when all its rows have committed and it is the oldest of its ring."""
 
-from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -10,10 +10,12 @@ from rtl.base.dma_port import SEMAPHORE_UPDATE, RingStatusSignature, ring_count
 from rtl.base.fault import fault
 from rtl.contract.config import Config
 from rtl.contract.isa import Cause, Update
-from rtl.dma.layouts import done_layout, outcome_layout, slot_bits
+from rtl.contract.memmap import ADDRESS, CoreId, Space
+from rtl.dma.layouts import INDEX_PLACE_BITS, done_layout, outcome_layout, slot_bits
 
 __all__ = ["Complete"]
 
+_SPACE_LSB = ADDRESS.offset("space")
 _ROWS_BITS = 13  # rows of one descriptor that may be under way: all FIFOs of 16 movers and more
 
 
@@ -33,16 +35,17 @@ class Complete(wiring.Component):
 
     In: `opened` (a ring takes its tail slot), `report` with `outcome` (it was checked), `issued` (a row of
     `issued_slot` left the row generator; `last`: the last one), `done[e]` (a row has committed;
-    with a link one more, whose rows are the pieces of Initiator).
-    Out: `signal`, of the descriptor in `signal_slot`, then `ring_status[r].completed`; after a refusal or a bus error
-    the fault of the ring instead. What follows a fault in its ring ends without signal or count. `stop`: rings that
-    have halted.
+    with a link one more, whose rows are the pieces of Initiator; with dma.indirect the last, whose rows were left out).
+    `bad`: the row that is issued has a bad index, at `bad_at`.
+    Out: `signal`, of the descriptor in `signal_slot`, then `ring_status[r].completed`; after a refusal, a bus error or
+    a bad index the fault of the ring instead. What follows a fault in its ring ends without signal or count. `stop`:
+    rings that have halted.
     Timing: one row a cycle; a descriptor in 2 cycles or as long as `signal` is refused.
     """
 
     def __init__(self, cfg: Config, *, link: bool = False):
         self.cfg = cfg
-        self.sources = cfg.dma.engines + link
+        self.sources = cfg.dma.engines + link + cfg.dma.indirect
         self.depth = cfg.dma.ring_depth
         rings = ring_count(cfg)
         slot = slot_bits(cfg)
@@ -70,6 +73,7 @@ class Complete(wiring.Component):
                 "issued": In(1),
                 "last": In(1),
                 "issued_slot": In(slot),
+                **({"bad": In(1), "bad_at": In(INDEX_PLACE_BITS)} if cfg.dma.indirect else {}),
                 "done": In(stream.Signature(done_layout(cfg))).array(self.sources),
                 "signal": Out(stream.Signature(SEMAPHORE_UPDATE)),
                 "signal_slot": Out(slot),
@@ -119,6 +123,27 @@ class Complete(wiring.Component):
         m.d.comb += others.addr.eq(slot)
         lost = fault("a row that leaves as one of its descriptor commits is not counted")
         return now[1] == Mux(self.issued & (self.issued_slot == slot) & ~lost, now[0], others.data)
+
+    def _bad_indices(self, m: Module) -> tuple[Value, Value]:
+        """Of the descriptor at `at`: whether a row's index was bad, and where the first of them lies in the core."""
+        if not self.cfg.dma.indirect:
+            return Const(0), Const(0)
+        rings = len(self.heads)
+        seen = [Signal(self.depth, name=f"bad_index{r}") for r in range(rings)]
+        for r in range(rings):
+            opens, bad = self.opened[r] << self.tail[r], _one(self.bad, self.issued_slot, r, self.depth)
+            m.d.sync += seen[r].eq((seen[r] & ~opens) | Mux(fault("a bad index is not seen"), 0, bad))
+        places = memory.Memory(shape=INDEX_PLACE_BITS, depth=rings * self.depth, init=[])
+        m.submodules.bad_places = places
+        keep, look = places.write_port(), places.read_port(domain="comb")
+        m.d.comb += [
+            keep.en.eq(self.bad & ~_bit(seen, self.issued_slot)),
+            keep.addr.eq(self.issued_slot),
+            keep.data.eq(self.bad_at),
+            look.addr.eq(self.at),
+        ]
+        in_sbuf = Const(Space.SBUF, CoreId.LSB - _SPACE_LSB)
+        return _bit(seen, self.at), Cat(Const(0, 2), look.data, Const(0, _SPACE_LSB - INDEX_PLACE_BITS - 2), in_sbuf)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -199,11 +224,12 @@ class Complete(wiring.Component):
         write_failed = Signal()
         read_failed = Signal()
         bus = Signal()
+        none, none_at = self._bad_indices(m)
         m.d.comb += [
             read_failed.eq(_bit(bad_read, at)),
             write_failed.eq(_bit(bad_write, at)),
             bus.eq(read_failed | write_failed),
-            failed.eq(ending & ~silent & ((outcome.cause != Cause.NONE) | bus)),
+            failed.eq(ending & ~silent & ((outcome.cause != Cause.NONE) | bus | none)),
             self.signal.valid.eq(ending & ~silent & ~failed & (outcome.signal_update != Update.NONE)),
             self.signal_slot.eq(at),
             self.signal.payload.index.eq(outcome.signal_index),
@@ -234,10 +260,12 @@ class Complete(wiring.Component):
                 m.d.sync += [sequence.eq(0), cause.eq(Cause.NONE), address.eq(0), halted[r].eq(0)]
             with m.Elif(failed & owner[r]):
                 m.d.sync += [
-                    cause.eq(Mux(bus, Cause.BUS_ERROR, outcome.cause)),
+                    cause.eq(Mux(bus, Cause.BUS_ERROR, Mux(none, Cause.BAD_INDEX, outcome.cause))),
                     address.eq(Mux(write_failed & ~read_failed, outcome.destination, outcome.address)),
                     halted[r].eq(~fault("rings of a DMA do not halt")),
                 ]
+                with m.If(none & ~bus):
+                    m.d.sync += address[: CoreId.LSB].eq(none_at)
             with m.Elif(status.completed):
                 m.d.sync += sequence.eq(sequence + 1)
         return m

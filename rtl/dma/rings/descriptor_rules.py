@@ -11,13 +11,15 @@ from rtl.base.endpoint_number import has_endpoint
 from rtl.base.fault import fault
 from rtl.base.layouts import ADDRESS_LAYOUT
 from rtl.contract.config import Config
-from rtl.contract.isa import DmaAdd, Update
+from rtl.contract.descriptor import DmaAdd, Indirect
+from rtl.contract.isa import Update
 from rtl.contract.memmap import CoreId, Space
 from rtl.dma.layouts import PARTITION_SHIFT
 from rtl.dma.rings.extent import Extent
 
 __all__ = ["DescriptorRules"]
 
+_COUNT_BITS = 17
 _CORE = slice(CoreId.LSB, CoreId.LSB + CoreId.BITS)
 
 
@@ -40,8 +42,7 @@ class DescriptorRules:
             | (word.count0 == 0)
             | (word.count1 == 0)
             | (word.count2 == 0)
-            | (word.reserved0 != 0)
-            | (word.reserved1 != 0)
+            | self._bad_indices()
             | (word.signal_update > max(Update))
             | ((word.class_ >= self.cfg.dma.classes) & ~fault("a class that a DMA has not is served"))
             | self._no_adders()
@@ -49,6 +50,33 @@ class DescriptorRules:
             | self._reserved(word.destination)
             | self._reserved(word.signal_address)
         )
+
+    def chooses(self) -> Value:
+        """Indices choose rows of one side."""
+        return self.word.indirect != Indirect.NONE
+
+    def table(self, side: str) -> Value:
+        """This side is the table."""
+        return self.word.indirect == Indirect[side.upper()]
+
+    def _bad_indices(self) -> Value:
+        """What the descriptor says of indices makes no sense."""
+        word = self.word
+        said = word.index_skips | word.index_down | word.index.any() | word.table_rows.any()
+        if not self.cfg.dma.indirect:
+            return said | (self.chooses() & ~fault("a DMA without indices takes rows in order"))
+        bad = (word.indirect > max(Indirect)) | (word.count2 != 1) | (word.table_rows == 0)
+        return Mux(self.chooses(), bad, said)
+
+    def indices(self) -> tuple[Value, Value]:
+        """How many indices there are, and whether each lies in its partition, and this in SBUF."""
+        word, cfg = self.word, self.cfg
+        inner, outer = word.count0[:_COUNT_BITS], word.count1[:_COUNT_BITS]
+        few = ~(word.count0[_COUNT_BITS:].any() | word.count1[_COUNT_BITS:].any())
+        total = inner * outer
+        down, along = Mux(word.index_down, inner, 1), Mux(word.index_down, outer, total)
+        ends = (word.index[16:] + down <= cfg.partitions) & (word.index[:16] + along <= cfg.sbuf.partition_bytes >> 2)
+        return total, few & (ends | fault("indices may lie behind their partition"))
 
     def _no_adders(self) -> Value:
         """A sum where none can be made."""

@@ -8,9 +8,21 @@ from amaranth.utils import ceil_log2
 
 from rtl.base.arbiter import RoundRobin
 from rtl.base.dma_port import ROW_BYTES_BITS
+from rtl.base.fifo import Fifo
 from rtl.contract.config import Config
 from rtl.dma.fabric.packets import remote_row
-from rtl.dma.layouts import CLASSES, PARTITION_SHIFT, job_layout, lane_bits, piece_layout, row_layout, slot_bits
+from rtl.dma.layouts import (
+    CLASSES,
+    INDEX_PLACE_BITS,
+    PARTITION_SHIFT,
+    done_layout,
+    fetch_layout,
+    job_layout,
+    lane_bits,
+    piece_layout,
+    row_layout,
+    slot_bits,
+)
 from rtl.dma.rings.row_context import RowContext
 
 __all__ = ["RowGenerator"]
@@ -26,6 +38,8 @@ class RowGenerator(wiring.Component):
     `read_bytes`, `written_bytes`: HBM bytes of the piece that leaves in this cycle.
     A row goes to the mover that owns the destination's partition; from SBUF to HBM to that of the source's;
     from HBM to HBM to each in turn, also from one descriptor to the next.
+    With dma.indirect `ask[c]` and `answer` bring indices from SBUF for class c. A row that they leave out goes to no
+    mover, but to `left_out` as if it had committed; `bad`: its index, at `bad_at`, is a fault.
     Timing: a piece a cycle, the first one in the cycle after `job` was taken; no gap between descriptors.
     """
 
@@ -34,6 +48,14 @@ class RowGenerator(wiring.Component):
         self.link = link
         row = stream.Signature(row_layout(cfg))
         remote = {"remote": Out(stream.Signature(remote_row(cfg))), "remote_room": In(CLASSES).array(2)} if link else {}
+        indirect = {
+            "ask": Out(stream.Signature(fetch_layout(cfg))).array(cfg.dma.classes),
+            "answer_valid": In(cfg.dma.classes),
+            "answer": In(128),
+            "left_out": Out(stream.Signature(done_layout(cfg))),
+            "bad": Out(1),
+            "bad_at": Out(INDEX_PLACE_BITS),
+        }
         super().__init__(
             {
                 "job": In(stream.Signature(job_layout(cfg, link=link))),
@@ -48,6 +70,7 @@ class RowGenerator(wiring.Component):
                 "written_bytes": Out(ROW_BYTES_BITS),
                 "busy": Out(1),
                 **remote,
+                **(indirect if cfg.dma.indirect else {}),
             }
         )
 
@@ -74,6 +97,8 @@ class RowGenerator(wiring.Component):
             m.d.sync += turn.eq(turn + 1)
         m.submodules.pick = pick = RoundRobin(cfg.dma.classes)
         movers: list[Signal] = []
+        if cfg.dma.indirect:
+            m.submodules.left_out = gone = Fifo(done_layout(cfg), 2)
         for c, context in enumerate(contexts):
             mover = Signal.like(turn, name=f"mover{c}")
             m.d.comb += mover.eq(self._mover(context.piece.payload, turn))
@@ -82,6 +107,10 @@ class RowGenerator(wiring.Component):
             if self.link:
                 away = context.piece.payload.away
                 room = Mux(away == 0, room, Mux(away[0], self.remote_room[1][c], self.remote_room[0][c]))
+            if cfg.dma.indirect:
+                room = Mux(context.piece.payload.left_out, gone.i.ready, room)
+                wiring.connect(m, context.ask, wiring.flipped(self.ask[c]))
+                m.d.comb += [context.answer_valid.eq(self.answer_valid[c]), context.answer.eq(self.answer)]
             m.d.comb += [
                 pick.requests[c].eq(context.piece.valid & room),
                 context.piece.ready.eq(pick.grant[c] & step),
@@ -98,15 +127,25 @@ class RowGenerator(wiring.Component):
         here: Value = Const(1)  # both ends are in this core
         if self.link:
             here = held.away == 0
+        moves: Value = Const(1)  # it is a row to move
+        if cfg.dma.indirect:
+            moves = ~held.left_out
+            wiring.connect(m, gone.o, wiring.flipped(self.left_out))
+            m.d.comb += [
+                gone.i.valid.eq(goes & held.left_out),
+                gone.i.payload.slot.eq(held.slot),
+                self.bad.eq(goes & held.bad),
+                self.bad_at.eq(held.at),
+            ]
         for e, row in enumerate(self.row):
-            m.d.comb += row.valid.eq(goes & (mover == e) & here)
+            m.d.comb += row.valid.eq(goes & (mover == e) & here & moves)
             m.d.comb += [
                 getattr(row.payload, name).eq(getattr(held, name))
                 for name in ("slot", "from_sbuf", "to_sbuf", "source", "destination", "bytes", "add")
             ]
         m.d.comb += step.eq(goes)
-        from_hbm: Value = ~held.from_sbuf
-        to_hbm: Value = ~held.to_sbuf
+        from_hbm: Value = ~held.from_sbuf & moves
+        to_hbm: Value = ~held.to_sbuf & moves
         if self.link:
             from_hbm = from_hbm & ~held.away[1]
             to_hbm = to_hbm & ~held.away[0]

@@ -91,7 +91,9 @@ class Run:
         refused without."""
         if Uses.CORES not in self.uses:
             return {}
-        return {key: value for key, value in values(cfg).items() if key in ("sbuf.adders", "dma.classes")}
+        return {
+            key: value for key, value in values(cfg).items() if key in ("sbuf.adders", "dma.classes", "dma.indirect")
+        }
 
     @property
     def folder(self) -> Path:
@@ -155,7 +157,9 @@ _PARTS = (
     (Uses.CORES, "GPSIMD cores", "gpsimd.vectors"),
     (Uses.CORES, "GPSIMD cores", "sbuf.adders"),
     (Uses.CORES, "GPSIMD cores", "dma.classes"),
+    (Uses.CORES, "GPSIMD cores", "dma.indirect"),
     (Uses.SUMS, "sums beside SBUF", "sbuf.adders"),
+    (Uses.INDICES, "indices", "dma.indirect"),
     *((Uses.CLASSES, "traffic classes", f"dma.{name}") for name in ("classes", *OF_CLASSES)),
 )
 
@@ -164,7 +168,7 @@ def _need_parts(run: Run, program: Program) -> None:
     """PlexusError if the model that was given lacks what the program uses."""
     has, wants = values(run.built), values(run.cfg)
     for use, what, key in _PARTS:
-        more = use != Uses.CORES and key in ("sbuf.adders", "dma.classes") and has[key] > wants[key]
+        more = use != Uses.CORES and key in ("sbuf.adders", "dma.classes", "dma.indirect") and has[key] > wants[key]
         if use in program.uses and has[key] != wants[key] and not more:
             there, wanted = (str(value[key]).lower() for value in (has, wants))
             raise PlexusError(f"{run.workload} needs {what}, so {key} must be {wanted} in its model too, not {there}")

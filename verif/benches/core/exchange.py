@@ -9,8 +9,9 @@ from firmware.kernel import Kernel
 from firmware.program import Program, Semaphore
 from firmware.views import Tile
 from rtl.contract.config import Config
+from rtl.contract.descriptor import DESCRIPTOR
 from rtl.contract.gpsimd import Mailbox
-from rtl.contract.isa import DESCRIPTOR, INSTRUCTION_BYTES, Queue, Update
+from rtl.contract.isa import INSTRUCTION_BYTES, Queue, Update
 from rtl.contract.memmap import PARTITION_STRIDE_BYTES, Space, address
 from verif.checks import riscv_words as w
 from verif.checks.gpsimd_words import BOX, DONE, VALUE, code_image

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from rtl.contract.config import Config
-from rtl.contract.isa import Cause, DmaAdd
+from rtl.contract.descriptor import DmaAdd
+from rtl.contract.isa import Cause
 from rtl.contract.memmap import PARTITION_STRIDE_BYTES, Space, address
 from verif.benches.dma.descriptors import KINDS, random_descriptor
 from verif.golden.dma import check
@@ -25,8 +26,8 @@ def bad_descriptor(rng: np.random.Generator, cfg: Config, number: int, *, link: 
         {"row_bytes": 0},
         {"row_bytes": (1 << 18) + int(rng.integers(1, 1000))},
         {f"count{rng.integers(3)}": 0},
-        {"reserved0": 1 << int(rng.integers(27))},
-        {"reserved1": 1 << int(rng.integers(28))},
+        {"index": 1 << int(rng.integers(23))},
+        {"table_rows": 1 << int(rng.integers(28))},
         {"signal_update": int(rng.integers(3, 16))},
         {"class_": int(rng.integers(cfg.dma.classes, 8))},
         whole | {"source": elsewhere << 44},

@@ -7,7 +7,8 @@ import cocotb
 import numpy as np
 
 from rtl.contract.config_sections import DMA_CLASSES
-from rtl.contract.isa import Cause, DmaAdd
+from rtl.contract.descriptor import DmaAdd
+from rtl.contract.isa import Cause
 from rtl.contract.memmap import Space, address
 from rtl.dma.fabric.packets import CHUNK_BYTES, SLOTS_EACH
 from verif.bench import Run, noticed_by

@@ -6,7 +6,8 @@ from typing import Any
 import cocotb
 
 from rtl.contract.config import load
-from rtl.contract.isa import DESCRIPTOR, Cause, DmaAdd
+from rtl.contract.descriptor import DESCRIPTOR, DmaAdd
+from rtl.contract.isa import Cause
 from rtl.contract.memmap import Space, address
 from verif.agents.stall import STYLES
 from verif.bench import Run, noticed_by

@@ -5,7 +5,7 @@ from typing import Any
 import cocotb
 import numpy as np
 
-from rtl.contract.isa import DmaAdd
+from rtl.contract.descriptor import DmaAdd
 from rtl.contract.link import PacketOpcode
 from rtl.contract.memmap import PARTITION_STRIDE_BYTES, Space, address
 from rtl.dma.fabric.packets import CHUNK_BYTES, WINDOW_BYTES

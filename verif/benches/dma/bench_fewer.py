@@ -5,7 +5,8 @@ from typing import Any
 import cocotb
 
 from rtl.contract.config import load
-from rtl.contract.isa import Cause, DmaAdd
+from rtl.contract.descriptor import DmaAdd
+from rtl.contract.isa import Cause
 from verif.bench import Fault, Run
 from verif.benches.dma.descriptors import KINDS, WINDOWS, random_descriptor
 from verif.benches.dma.dma_driver import DmaBench

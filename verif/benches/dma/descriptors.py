@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from rtl.contract.config import Config
-from rtl.contract.isa import Cause, DmaAdd, Update
+from rtl.contract.descriptor import DmaAdd
+from rtl.contract.isa import Cause, Update
 from rtl.contract.memmap import PARTITION_STRIDE_BYTES, Space, address
 from verif.golden.dma import check, row_addresses
 
@@ -20,6 +21,8 @@ __all__ = [
     "long_rows",
     "power_row",
     "random_descriptor",
+    "roam",
+    "spread",
     "window",
 ]
 
@@ -47,7 +50,7 @@ def window(cfg: Config, number: int) -> Window:
     return Window(range(first, first + _HBM_WINDOW), range(at, at + each))
 
 
-def _spread(
+def spread(
     rng: np.random.Generator, counts: list[int], size: int, area: int, partitions: int | None
 ) -> tuple[int, list[int]] | None:
     """(start, steps) of rows that do not overlap in `area` bytes of each partition; None if too large."""
@@ -73,7 +76,7 @@ def _spread(
     return start + slack + first * PARTITION_STRIDE_BYTES, steps
 
 
-def _roam(
+def roam(
     rng: np.random.Generator, counts: list[int], size: int, area: int, partitions: int | None
 ) -> tuple[int, list[int]] | None:
     """(start, steps) of rows that may overlap and repeat."""
@@ -119,9 +122,9 @@ def random_descriptor(
             continue
         partitions = None if from_hbm else cfg.partitions
         area = len(_HBM_READ) if from_hbm else cfg.sbuf.partition_bytes // 2
-        source = _roam(rng, counts, size, area, partitions)
+        source = roam(rng, counts, size, area, partitions)
         partitions = None if to_hbm else cfg.partitions
-        target = _spread(rng, counts, size, len(place.hbm if to_hbm else place.sbuf), partitions)
+        target = spread(rng, counts, size, len(place.hbm if to_hbm else place.sbuf), partitions)
         if source is None or target is None:
             continue
         if rng.random() < 0.3:  # both sides aligned, the common case of real programs

@@ -7,7 +7,7 @@ from cocotb.utils import get_sim_time
 
 from rtl.contract.config import load
 from rtl.contract.config_sections import DMA_CLASSES
-from rtl.contract.isa import DmaAdd
+from rtl.contract.descriptor import DmaAdd
 from rtl.contract.link import PacketOpcode
 from rtl.contract.memmap import Space
 from verif.agents.axi import HbmAgent

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from rtl.contract.config import Config
-from rtl.contract.isa import DmaAdd
+from rtl.contract.descriptor import DmaAdd
 from rtl.contract.link import PacketOpcode
 from rtl.contract.memmap import PARTITION_STRIDE_BYTES, Space, address, core_id
 from verif.golden.endpoint import Packet, Peer

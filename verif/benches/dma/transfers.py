@@ -3,7 +3,7 @@
 import numpy as np
 
 from rtl.contract.config import Config
-from rtl.contract.isa import DmaAdd
+from rtl.contract.descriptor import DmaAdd
 from rtl.contract.memmap import PARTITION_STRIDE_BYTES, Space, address, core_id
 from verif.benches.dma.requests import CORE
 from verif.checks.coverage import Coverage

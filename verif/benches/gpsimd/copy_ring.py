@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from rtl.contract.isa import DESCRIPTOR, Cause, Update
+from rtl.contract.descriptor import DESCRIPTOR
+from rtl.contract.isa import Cause, Update
 from verif.agents.bench import Bench
 from verif.checks.gpsimd_copies import HBM, HBM_BYTES
 from verif.golden import dma

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from rtl.contract.config import Config
-from rtl.contract.isa import COPY_QUEUES, DESCRIPTOR, Opcode, Queue, Update, Wait
+from rtl.contract.descriptor import DESCRIPTOR
+from rtl.contract.isa import COPY_QUEUES, Opcode, Queue, Update, Wait
 from rtl.contract.memmap import Space, address
 from verif.benches.issue.words import Fields, copied, legal, opcodes_of, pack
 from verif.golden.groups import WeightKinds

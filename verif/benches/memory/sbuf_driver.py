@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from rtl.base.memory_port import QUADRANTS, sbuf_word_bits
-from rtl.contract.isa import DmaAdd
+from rtl.contract.descriptor import DmaAdd
 from verif.agents.bench import Bench
 from verif.benches.memory.sbuf_ports import (
     COVERAGE,

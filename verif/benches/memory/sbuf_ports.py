@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from rtl.contract.isa import DmaAdd
+from rtl.contract.descriptor import DmaAdd
 from verif.checks.coverage import Coverage
 from verif.golden.memory import Memory
 

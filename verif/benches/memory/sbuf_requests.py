@@ -4,7 +4,7 @@ import numpy as np
 
 from rtl.base.memory_port import QUADRANTS
 from rtl.contract.config import Config
-from rtl.contract.isa import DmaAdd
+from rtl.contract.descriptor import DmaAdd
 from verif.benches.memory.sbuf_ports import Request
 from verif.benches.memory.sbuf_sums import like
 

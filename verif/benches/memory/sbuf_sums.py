@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rtl.contract.isa import DmaAdd
+from rtl.contract.descriptor import DmaAdd
 from verif.golden.dma import added
 
 __all__ = ["Sum", "Sums", "like"]
