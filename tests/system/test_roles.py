@@ -37,6 +37,7 @@ LESS: dict[str, Any] = {
     "issue.semaphores": 32,
     "dma.rings": 2,
     "dma.classes": 1,
+    "dma.indirect": "false",
     "sbuf.adders": "false",
     "hbm.capacity_mib": 8,
 }
@@ -124,10 +125,10 @@ def test_all_at_once(changed: Mapping[str, Any]) -> None:
     need_lockstep(cfg, model)
 
 
-def test_without_gpsimd_cores_adders_and_classes_where_they_have_nothing_to_do() -> None:
+def test_without_gpsimd_cores_adders_classes_and_indices_where_they_have_nothing_to_do() -> None:
     cfg, model = named("tiny"), needed(named("tiny"))
-    assert (cfg.gpsimd.enabled, cfg.sbuf.adders, cfg.dma.classes) == (True, True, 4)
-    assert (model.gpsimd.enabled, model.sbuf.adders, model.dma.classes) == (False, False, 1)
+    assert (cfg.gpsimd.enabled, cfg.sbuf.adders, cfg.dma.classes, cfg.dma.indirect) == (True, True, 4, True)
+    assert (model.gpsimd.enabled, model.sbuf.adders, model.dma.classes, model.dma.indirect) == (False, False, 1, False)
     need_lockstep(cfg, model)
 
 
@@ -141,7 +142,7 @@ def test_with_no_more_than_sums_or_classes(uses: Uses, more: Sequence[str]) -> N
     """Four long copies at once, which the rings bring to all partitions, in one format or of four classes."""
     cfg = load("tiny", more)
     model = needed(cfg, uses)
-    assert (model.gpsimd.enabled, model.sbuf.adders, model.dma.classes) == (False, True, 4)
+    assert (model.gpsimd.enabled, model.sbuf.adders, model.dma.classes, model.dma.indirect) == (False, True, 4, True)
     k = Kernel(cfg, "uses")
     rng, shape = np.random.default_rng(5), (cfg.partitions, 200)
     sources = [k.hbm(f"x{n}", shape, "int32", rng.integers(0, 100, shape, np.uint32)) for n in range(4)]
@@ -202,7 +203,7 @@ def test_a_model_that_is_given_must_have_what_the_program_uses(tmp_path: Path) -
 def test_programs_of_cores_are_refused_what_the_configuration_has_not() -> None:
     """Their copies are seen by nobody before."""
     params = find_workload("gpsimd").complete({"program": "iota"})
-    for setting in ("sbuf.adders=false", "dma.classes=2"):
+    for setting in ("sbuf.adders=false", "dma.classes=2", "dma.indirect=false"):
         cfg = load("tiny", [setting, "hbm.latency_ns=50"])
         assert Run(workload="gpsimd", params=params, cfg=cfg).built == cfg
     cfg = load("tiny", ["hbm.latency_ns=50"])
@@ -272,6 +273,7 @@ def test_a_variant_that_needs_less_runs_on_the_model_of_its_base(tmp_path: Path)
     assert report["config_model"] == {
         "dma.rings": 2,
         "dma.classes": 1,
+        "dma.indirect": False,
         "sbuf.adders": False,
         "hbm.latency_ns": 25,
         "gpsimd.enabled": False,

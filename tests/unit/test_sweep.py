@@ -20,7 +20,7 @@ from sim.toolchain import ROOT
 
 GEMM = '[[workload]]\nname = "gemm"\nparams = {m = 32, k = 64, n = 64}\n'
 HEAD = 'format = 1\nbase = "tiny"\n'
-PLAIN = ["dma.classes=1", "gpsimd.enabled=false", "sbuf.adders=false"]
+PLAIN = ["dma.classes=1", "dma.indirect=false", "gpsimd.enabled=false", "sbuf.adders=false"]
 
 
 def sweep(tmp_path: Path, text: str, *, head: str = HEAD, tail: str = GEMM) -> Sweep:

@@ -1,4 +1,4 @@
-"""A DMA of two classes, without adders: it copies as one of four with them, and refuses what it has not."""
+"""A DMA of two classes, without adders and indices: it copies as one of four with them, and refuses what it has not."""
 
 from typing import Any
 
@@ -15,13 +15,19 @@ from verif.checks.coverage import Coverage
 RUNS = (
     Run(
         "dma",
-        config=load("tiny", ["dma.classes=2", "sbuf.adders=false", "dma.weights=1:3:1:1"]),
-        faults=(Fault("a class that a DMA has not is served", hangs=True), "a sum without adders is a copy"),
+        config=load("tiny", ["dma.classes=2", "sbuf.adders=false", "dma.indirect=false", "dma.weights=1:3:1:1"]),
+        faults=(
+            Fault("a class that a DMA has not is served", hangs=True),
+            "a sum without adders is a copy",
+            "a DMA without indices takes rows in order",
+        ),
         seeds=(1, 2),
     ),
 )
 
-COVERAGE = Coverage("dma of fewer", [*(f"class {c}" for c in range(8)), *(f"add {add.name}" for add in DmaAdd)])
+COVERAGE = Coverage(
+    "dma of fewer", [*(f"class {c}" for c in range(8)), *(f"add {add.name}" for add in DmaAdd), "indices"]
+)
 
 
 @cocotb.test(timeout_time=4, timeout_unit="ms")
@@ -43,6 +49,7 @@ async def refuses_what_is_not_there(dut: Any) -> None:
     bench = DmaBench(dut)
     await bench.start()
     wrong = [{"class_": c} for c in range(2, 8)] + [{"add": int(add)} for add in DmaAdd if add != DmaAdd.COPY]
+    wrong += [{"indirect": side, "table_rows": 1} for side in (1, 2)]
     for n, change in enumerate(2 * wrong):
         whole = {"source": 64, "row_bytes": 64, "count0": 1, "count1": 1, "count2": 1}  # so that only that is wrong
         good = random_descriptor(bench.rng, bench.cfg, "hbm to sbuf", 0) | whole
@@ -53,6 +60,7 @@ async def refuses_what_is_not_there(dut: Any) -> None:
         await bench.host.idle()
         assert bench.host.fault(ring) == (Cause.BAD_DESCRIPTOR, 0, 0), f"{bench.host.fault(ring)} for {change}"
         await bench.host.restart()
+        COVERAGE.when("indirect" in change, "indices")
         COVERAGE.when("class_" in change, f"class {change.get('class_')}")
         COVERAGE.when("add" in change, f"add {DmaAdd(change.get('add', 0)).name}")
     COVERAGE.hit("add COPY")
