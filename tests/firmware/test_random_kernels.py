@@ -9,11 +9,11 @@ from verif.checks.random_kernel import random_kernel
 from verif.golden.machine import GoldenMachine, RunResult
 
 
-@pytest.mark.parametrize("elements", [False, True])
+@pytest.mark.parametrize("of", ["plain", "elements", "indices"])
 @pytest.mark.parametrize("number", range(12))
-def test_any_legal_order_gives_the_same_bits(number: int, elements: bool):
+def test_any_legal_order_gives_the_same_bits(number: int, of: str):
     cfg = named("tiny")
-    program = random_kernel(cfg, number, statements=30, elements=elements)
+    program = random_kernel(cfg, number, statements=30, elements=of == "elements", indices=of == "indices")
     image = build_image(program)
 
     def run(seed: int | None) -> RunResult:

@@ -56,6 +56,9 @@ PROGRAMS |= {
     f"random {seed}": lambda seed=seed: random_kernel(TINY, seed, statements=60, elements=seed % 2 == 1)
     for seed in range(12)
 }
+PROGRAMS |= {
+    f"indices {seed}": lambda seed=seed: random_kernel(TINY, seed, statements=40, indices=True) for seed in range(4)
+}
 
 
 def sums() -> Program:

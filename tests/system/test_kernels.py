@@ -123,3 +123,9 @@ def test_random_kernels(seed: int):
 def test_random_kernels_of_all_statements(seed: int):
     """Every statement of the vector and the scalar engine, beside products, copies and transfers."""
     check(random_kernel(TINY, seed, elements=True))
+
+
+@pytest.mark.parametrize("seed", range(200, 220))
+def test_random_kernels_of_indices(seed: int):
+    """Half of the statements gather and scatter by indices that have just come."""
+    check(random_kernel(TINY, seed, indices=True))

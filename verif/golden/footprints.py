@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from rtl.contract.access_pattern import AccessPattern
 from rtl.contract.activation_tables import FIRST_TABLE_FUNCTION
+from rtl.contract.descriptor import Indirect
 from rtl.contract.formats import FORMATS
 from rtl.contract.isa import MX_ROWS, SHUFFLE_KEEP, Opcode, Queue, Reduce, block, mx_scale_partition
 from rtl.contract.kinds import Kind
@@ -166,6 +167,15 @@ def _rows(d: Mapping[str, int], side: str) -> tuple[Access, ...]:
 
 
 def descriptor_footprint(d: Mapping[str, int]) -> Footprint:
-    """Of a copy inside the core: `reads` and `writes` have its rows in their order; a sum reads where it writes too."""
+    """Of a copy inside the core: `reads` and `writes` have its rows in their order; a sum reads where it writes too.
+    Indices may choose any row of a table, or leave some out."""
     written = _rows(d, "destination")
-    return Footprint(_rows(d, "source") + (written if d["add"] else ()), written)
+    read = _rows(d, "source") + (written if d["add"] else ())
+    indices = tuple(_index(at) for at in dma.index_places(d).tolist())
+    surely = d["indirect"] == Indirect.NONE or (d["indirect"] == Indirect.SOURCE and not d["index_skips"])
+    return Footprint(read + indices, written, surely)
+
+
+def _index(at: int) -> Access:
+    row, byte = divmod(at, PARTITION_STRIDE_BYTES)
+    return Access("sbuf", slice(row, row + 1), slice(byte, byte + _COLUMN_BYTES))
