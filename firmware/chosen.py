@@ -53,8 +53,8 @@ def chosen_rows(
         f"{name_of(indices)} has {indices.partitions} x {along} indices; there are {outer} x {inner} rows to choose",
     )
     dims = [(inner, inner_step), (outer, outer_step)]
-    if down:
-        dims.reverse()
+    if down or not isinstance(plain, HbmView):
+        dims.reverse()  # partitions innermost: so all movers soon have a row
     ordered = [(count, 0, at) if by.table == Indirect.SOURCE else (count, at, 0) for count, at in dims]
     count, source, destination = ordered[0]
     ordered[0] = (count, step, destination) if by.table == Indirect.SOURCE else (count, source, step)

@@ -73,7 +73,7 @@ def _places(k: Kernel, order: np.ndarray, parts: list[tuple[int, int]], *, down:
     tile = k.sbuf("indices", partitions=min(p, len(parts)), columns=deep * longest, dtype="int32")
     found: list[TileView] = []
     for n, (at, count) in enumerate(parts):
-        mine = np.ascontiguousarray(order[at : at + count].T).reshape(1, -1)  # partition by partition, as the rows lie
+        mine = order[at : at + count].reshape(1, -1)
         first = n // p * longest
         here = tile[n % p : n % p + 1, first : first + mine.size]
         k.dma(here, k.hbm(f"order{n}", mine.shape, "int32", mine.view(np.uint32))[:, :])

@@ -49,8 +49,9 @@ class Indexed:
     ) -> Completion:
         """Copy rows of `table` (rows, then what is contiguous) to `dst`, as `indices` in SBUF choose them; or add them.
 
-        `dst` has one or two axes of rows, then those of a row. `indices`, int32 or uint32, has one element for each: of
-        one partition in their order, outermost first; or the first axis of rows down the partitions, as `dst` in SBUF.
+        `dst` has one or two axes of rows, then those of a row. `indices`, int32 or uint32, has one element for each:
+        the first axis down the partitions; or all in one partition, of HBM the last axis fastest, of SBUF the first:
+        row i lies on partition i mod P.
         An index that is none of a row of the table ends the run with BAD_INDEX, when all other rows are there; with
         `skip` its row is left out. All else: see Kernel.dma. Both ends lie in this core.
         """

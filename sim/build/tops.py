@@ -43,6 +43,7 @@ TOPS: dict[str, Top] = {
         Top("bf16_mac", "rtl.numeric.pe.code_mac:Bf16Mac", "BF16 fused multiply-add into FP32"),
         Top("bf16_round", "rtl.numeric.fp32.bf16_round:Bf16Round", "sums to BF16, to the nearest or at random"),
         Top("check", "rtl.issue.check:Check", "checks of the instructions of one queue", ("queue",)),
+        Top("indices", "rtl.dma.rings.indices:Indices", "indices that choose rows of a table"),
         Top("class_queues", "rtl.dma.movers.class_queues:ClassQueues", "rows that wait for a mover", ("depth",)),
         Top("clock_gate", "verif.benches.base.gate_top:GateTop", "registers of gated clocks"),
         Top("codec_lockstep", "verif.benches.link.codec_lockstep_top:CodecLockstepTop", "both codec forms", ("order",)),

@@ -60,7 +60,7 @@ def test_gathers_and_scatters_as_numpy_indexes(down: bool, direct: bool) -> None
     to = rng.permutation(4 * P)[: P * t].reshape(P, t)
     k = Kernel(TINY, "embed")
     tile = k.sbuf("tile", partitions=P, columns=t * n, dtype="int32")
-    chosen, places = (in_sbuf(k, name, x if down else x.reshape(1, -1)) for name, x in (("ids", ids), ("to", to)))
+    chosen, places = (in_sbuf(k, name, x if down else x.T.reshape(1, -1)) for name, x in (("ids", ids), ("to", to)))
     out, other = k.hbm("out", (P, t, n), "int32"), k.hbm("other", (4 * P, n), "int32")
     k.gather(tile[:, :].split(0, n), given(k, "table", table)[:, :], chosen[:, :], direct=direct)
     k.dma(out[:, :, :], tile[:, :].split(0, n))
@@ -73,6 +73,17 @@ def test_gathers_and_scatters_as_numpy_indexes(down: bool, direct: bool) -> None
     want[to] = table[ids]
     assert np.array_equal(got.outputs["out"].view(np.int32), table[ids])
     assert np.array_equal(got.outputs["other"].view(np.int32), want)
+
+
+def test_rows_in_hbm_are_chosen_the_last_axis_fastest() -> None:
+    rng = np.random.default_rng(8)
+    table, ids = rng.integers(-9999, 9999, (11, 6)), rng.integers(0, 11, (5, 3))
+    for down in (True, False):
+        k = Kernel(TINY, "in_hbm")
+        chosen = in_sbuf(k, "ids", ids if down else ids.reshape(1, -1))
+        out = k.hbm("out", (5, 3, 6), "int32")
+        k.gather(out[:, :, :], given(k, "table", table)[:, :], chosen[:, :])
+        assert np.array_equal(run(k.program()).outputs["out"].view(np.int32), table[ids])
 
 
 def test_rows_of_one_index_are_added_in_their_order() -> None:

@@ -1,7 +1,7 @@
 """Complete: a descriptor ends when all its rows have committed, or with its refusal, in its ring's order, and soon.
 
 One ring of two slots, the others, those of queues, empty; up to six rows of a descriptor. Rows come from any mover, and
-commit a cycle after they left at the earliest; the signal may be refused.
+commit a cycle after they left at the earliest; the signal may be refused. One that left with a bad index has none.
 """
 
 import dataclasses
@@ -57,6 +57,7 @@ class CompleteProof(wiring.Component):
         m.d.comb += [
             Assume(~complete.opened[1:].any()),
             Assume(~complete.issued | (complete.issued_slot < _SLOTS)),
+            Assume(~complete.bad | complete.issued),
             Assume(~complete.report | (complete.report_slot < _SLOTS)),
             *(Assume(~done.valid | (done.payload.slot < _SLOTS)) for done in complete.done),
             *(Assert(used == 0) for used in complete.used[1:]),
@@ -66,6 +67,7 @@ class CompleteProof(wiring.Component):
             refuses = complete.report & complete.refused & (complete.report_slot == s)
             offers = sum(done.valid & (done.payload.slot == s) for done in complete.done)
             takes = Signal(name=f"takes{s}")
+            bad = Signal(name=f"bad{s}")
             opens = complete.opened[0] & (complete.tail[0] == s)
             closes = complete.closes & (complete.at == s)
             m.d.comb += [
@@ -73,14 +75,23 @@ class CompleteProof(wiring.Component):
                 Assume(~mine | (under_way[s] & ~whole[s] & (left[s] < _MOST))),
                 Assume(~refuses | (under_way[s] & ~whole[s] & (left[s] == 0) & ~mine)),
                 Assume(offers <= left[s] - came[s]),
+                Assert(~(complete.signal.valid & (complete.at == s)) | ~bad),
                 Assert(~closes | (under_way[s] & whole[s] & (left[s] == came[s]) & (head == s))),
             ]
             with m.If(opens):
-                m.d.sync += [under_way[s].eq(1), whole[s].eq(0), refused[s].eq(0), left[s].eq(0), came[s].eq(0)]
+                m.d.sync += [
+                    under_way[s].eq(1),
+                    bad.eq(0),
+                    whole[s].eq(0),
+                    refused[s].eq(0),
+                    left[s].eq(0),
+                    came[s].eq(0),
+                ]
             with m.Else():
                 m.d.sync += [
                     left[s].eq(left[s] + mine),
                     came[s].eq(came[s] + takes),
+                    bad.eq(bad | (mine & complete.bad)),
                     whole[s].eq(whole[s] | (mine & complete.last) | refuses),
                     refused[s].eq(refused[s] | refuses),
                     under_way[s].eq(under_way[s] & ~closes),
@@ -91,6 +102,7 @@ class CompleteProof(wiring.Component):
             m.d.comb += Assert(under_way[s] | (left[s] == came[s]))
             with m.If(under_way[s]):
                 m.d.comb += [
+                    Assert(complete.bad_index[0][s] == bad),
                     Assert(complete.left[0][s] == (left[s] != 0)),
                     Assert(complete.came[0][s] == (came[s] != 0)),
                     Assert(complete.sent[0][s] == (whole[s] & ~refused[s])),
@@ -133,6 +145,7 @@ PROOFS = (
             "a descriptor may end while its last row is under way",
             "a row that leaves as one of its descriptor commits is not counted",
             "what has left of a descriptor stays with its slot",
+            "a bad index is not seen",
         ),
     ),
 )

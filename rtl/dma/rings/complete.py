@@ -53,6 +53,7 @@ class Complete(wiring.Component):
         self.ends, self.sent, self.left, self.came = (
             [Signal(self.depth, name=f"{name}{r}") for r in range(rings)] for name in ("ends", "sent", "left", "came")
         )
+        self.bad_index = [Signal(self.depth, name=f"bad_index{r}") for r in range(rings)]
         self.counts = tuple(memory.Memory(shape=_ROWS_BITS, depth=rings * self.depth, init=[]) for _ in range(2))
         self.heads = [Signal(range(self.depth), name=f"head{r}") for r in range(rings)]
         self.used = [Signal(range(self.depth + 1), name=f"used{r}") for r in range(rings)]
@@ -129,7 +130,7 @@ class Complete(wiring.Component):
         if not self.cfg.dma.indirect:
             return Const(0), Const(0)
         rings = len(self.heads)
-        seen = [Signal(self.depth, name=f"bad_index{r}") for r in range(rings)]
+        seen = self.bad_index
         for r in range(rings):
             opens, bad = self.opened[r] << self.tail[r], _one(self.bad, self.issued_slot, r, self.depth)
             m.d.sync += seen[r].eq((seen[r] & ~opens) | Mux(fault("a bad index is not seen"), 0, bad))

@@ -1,198 +1,190 @@
-"""Descriptors whose rows indices choose: gather, scatter, sums at indices, indices that are none of the table."""
+"""Indices: every choice of a descriptor is its index times the table's step, at full width; places, order, stalls."""
 
-from itertools import product
+from collections import deque
+from collections.abc import Iterator
 from typing import Any
 
 import cocotb
+from cocotb.triggers import RisingEdge
 
-from rtl.contract.config import load
-from rtl.contract.descriptor import DmaAdd, Indirect
-from rtl.contract.isa import Cause
-from rtl.contract.memmap import PARTITION_STRIDE_BYTES, Space, address
-from verif.agents.stall import STYLES
-from verif.bench import Run, noticed_by
-from verif.benches.dma.descriptors import KINDS, WINDOWS, random_descriptor, window
-from verif.benches.dma.dma_driver import DmaBench, same
-from verif.benches.dma.indirect import Chosen, indirect_descriptor, store
+from rtl.dma.layouts import address_bits, choice_layout, fetch_layout, indices_layout
+from verif.agents.bench import Bench
+from verif.agents.opened import opened
+from verif.agents.stall import STYLES, styled
+from verif.agents.stream import StreamSink
+from verif.bench import EVERY, Run
 from verif.checks.coverage import Coverage
-from verif.golden.dma import bad_index, check, copy
 
-_FAULTS = (
-    *noticed_by(
-        "moves_the_rows_that_indices_choose",
-        "an index is skipped: the one behind it counts twice",
-        "indices down the partitions are those of the first",
-        "the index behind the last row of a table is one of it",
-    ),
-    *noticed_by("tells_the_first_bad_index", "a bad index is not seen"),
-    *noticed_by("refuses_what_makes_no_sense", "indices may lie behind their partition"),
-)
-RUNS = (
-    Run("dma", faults=_FAULTS),
-    Run("dma", options={"link": True}, seeds=(1,)),
-    Run("dma", config=load("tiny", ["dma.rings=4", "dma.strict_class=1"]), seeds=(2,), regress=True),  # with a lane
-)
+RUNS = (Run("indices", config="full", faults=EVERY), Run("indices", seeds=(1,), regress=True))
 
-_ROWS_MAX = 16  # of what is not refused, and so runs
-TABLES = (Indirect.SOURCE, Indirect.DESTINATION)
+_ROW_BITS, _WORD_BITS = 28, 16
 COVERAGE = Coverage(
-    "dma indices",
+    "dma.indices",
     [
-        *(f"{kind}, {table.name}" for kind, table in product(KINDS, TABLES)),
-        *(f"adds {add.name}, {table.name}" for add, table in product(list(DmaAdd)[1:], TABLES)),
-        *(f"{way}, {what}" for way in ("down", "along") for what in ("one", "several", "two dimensions")),
-        *(f"first index in word {n} of its unit" for n in range(4)),
-        *(f"{which} left out" for which in ("first", "last", "all", "none")),
-        "a row of the destination twice",
-        "two classes with indices at once",
+        *(f"index bit {n}" for n in range(_ROW_BITS)),
+        *(f"table of 2^{n} rows, the last and the one behind it" for n in range(_ROW_BITS)),
+        *(f"bit {n} alone above the table" for n in range(_ROW_BITS, 32)),
+        *(f"{way} from word {n}" for way in ("down", "along") for n in range(4)),
+        "negative step",
+        "the last partition",
+        "the last word",
+        "all places full",
     ],
 )
 
 
-def _cover(chosen: Chosen) -> None:
-    d, beyond = chosen.descriptor, chosen.beyond
-    kind = " to ".join("hbm" if d[side] >> 40 == Space.HBM else "sbuf" for side in ("source", "destination"))
-    table = Indirect(d["indirect"])
-    COVERAGE.hit(f"{kind}, {table.name}")
-    COVERAGE.when(d["add"], f"adds {DmaAdd(d['add']).name}, {table.name}")
-    way = "down" if d["index_down"] else "along"
-    COVERAGE.hit(f"{way}, {'two dimensions' if d['count1'] > 1 else 'several' if d['count0'] > 1 else 'one'}")
-    COVERAGE.hit(f"first index in word {d['index'] & 3} of its unit")
-    for which, found in (("first", beyond[0]), ("last", beyond[-1]), ("all", beyond.all()), ("none", not beyond.any())):
-        COVERAGE.when(found, f"{which} left out")
-    again = table == Indirect.DESTINATION and len(set(chosen.indices.tolist())) < len(chosen.indices)
-    COVERAGE.when(again and d["count1"] == 1, "a row of the destination twice")
+class IndicesBench(Bench):
+    """The unit, SBUF as a table of words, and what each descriptor must choose."""
+
+    def __init__(self, dut: Any, *, calm: bool = False):
+        super().__init__(dut)
+        self.calm = calm
+        self.sink = StreamSink(self, "choice", self._stalls())
+        self.asked: deque[tuple[int, int]] = deque()  # (cycles until its answer may come, address of a unit)
+        self.sbuf: dict[int, int] = {}  # word by its place
+        self._ask, self._choice = opened(fetch_layout(self.cfg)), opened(choice_layout(self.cfg))
+        dut.start.value = 0
+        cocotb.start_soon(self._serve())
+
+    def _stalls(self) -> Iterator[bool]:
+        while True:
+            style = styled("never" if self.calm else str(self.rng.choice(STYLES)), self.rng)
+            for _ in range(200):
+                yield next(style)
+
+    async def _serve(self) -> None:
+        """A crossbar: takes a request now and then, answers in order, two cycles later or more."""
+        dut, edge, stall = self.dut, RisingEdge(self.clk), self._stalls()
+        lanes = self.cfg.partitions // self.cfg.dma.engines
+        dut.ask__ready.value = 0
+        while True:
+            await edge
+            if dut.ask__valid.value == 1 and dut.ask__ready.value == 1:
+                unit = self._ask(int(dut.ask__payload.value))
+                partition = int(unit.group) * lanes + int(unit.lane)
+                self.asked.append(
+                    (1 if self.calm else int(self.rng.integers(1, 7)), partition << _WORD_BITS | int(unit.pair) << 2)
+                )
+                COVERAGE.when(len(self.asked) == 4, "all places full")
+                assert len(self.asked) <= 4, "a unit was asked for that has no place"
+            self.asked = deque((left - 1, at) for left, at in self.asked)
+            comes = bool(self.asked) and self.asked[0][0] <= 0
+            dut.answer_valid.value = comes
+            junk = int.from_bytes(self.rng.bytes(16), "little")
+            if comes:
+                at = self.asked.popleft()[1]
+                words = [self.sbuf.get(at + n, int(self.rng.integers(1 << 32))) for n in range(4)]
+                junk = sum(word << 32 * n for n, word in enumerate(words))
+            dut.answer.value = junk
+            dut.ask__ready.value = not next(stall)
+
+    async def choose(
+        self, places: list[int], indices: list[int], *, inner: int, down: bool, rows: int, step: int
+    ) -> None:
+        """A descriptor's choices, compared."""
+        self.sbuf = dict(zip(places, indices, strict=True))
+        job = {
+            "indirect": int(self.rng.integers(1, 3)), "skips": int(self.rng.integers(2)), "down": int(down),
+            "place": places[0], "total": len(places), "rows": rows,
+        }  # fmt: skip
+        bits = address_bits(self.cfg)
+        before = len(self.sink.taken)
+        self.dut.job.value = indices_layout().const(job).as_bits()
+        self.dut.count.value = inner
+        self.dut.step.value = step % (1 << bits)
+        self.dut.start.value = 1
+        await RisingEdge(self.clk)
+        self.dut.start.value = 0
+        self.dut.job.value = int(self.rng.integers(1 << 62))
+        self.dut.step.value = int(self.rng.integers(1 << bits))
+        self.dut.count.value = int(self.rng.integers(1 << 17))
+        await self.sink.count(before + len(places))
+        for got, place, index in zip(self.sink.taken[before:], places, indices, strict=True):
+            choice = self._choice(got)
+            assert int(choice.beyond) == (index >= rows), f"index {index:#x} of a table of {rows} rows"
+            assert int(choice.at) == place, f"index at {int(choice.at):#x}, not {place:#x}"
+            if index < rows:
+                want = index * step % (1 << bits)
+                assert int(choice.offset) == want, f"{int(choice.offset):#x}, not {want:#x} for {index:#x} x {step}"
+        for _ in range(8):
+            await RisingEdge(self.clk)
+            assert self.dut.choice__valid.value == 0, "a choice that no index made"
 
 
-def _any(bench: DmaBench, number: int, *, beyond: float) -> Chosen:
-    """One of any kind, with its indices in SBUF."""
-    rng = bench.rng
-    kind, table = str(rng.choice(KINDS)), Indirect(int(rng.integers(1, 3)))
-    add = int(rng.integers(1, 4)) if kind.endswith("sbuf") and rng.random() < 0.5 else 0
-    chosen = indirect_descriptor(rng, bench.cfg, kind, number, table, beyond=beyond, add=add)
-    store(bench.sbuf, chosen)
-    return chosen
+def _places(bench: IndicesBench, inner: int, outer: int, *, down: bool) -> list[int]:
+    """Where the indices lie; often at the ends of SBUF."""
+    rng, cfg = bench.rng, bench.cfg
+    words = cfg.sbuf.partition_bytes // 4
+    along, across = (outer, inner) if down else (inner * outer, 1)
+    first = words - along if rng.random() < 0.2 else int(rng.integers(0, words - along + 1))
+    partition = cfg.partitions - across if rng.random() < 0.2 else int(rng.integers(0, cfg.partitions - across + 1))
+    COVERAGE.when(first + along == words, "the last word")
+    COVERAGE.when(partition + across == cfg.partitions, "the last partition")
+    COVERAGE.hit(f"{'down' if down else 'along'} from word {first & 3}")
+    inside = ((i0, i1) for i1 in range(outer) for i0 in range(inner))
+    return [
+        (partition + (i0 if down else 0)) << _WORD_BITS | first + (i1 if down else i0 + inner * i1) for i0, i1 in inside
+    ]
 
 
-@cocotb.test(timeout_time=1, timeout_unit="ms")
-async def moves_the_rows_that_indices_choose(dut: Any) -> None:
-    """Random descriptors with indices, beside others without, each with other stalls everywhere. Bytes are counted."""
-    bench = DmaBench(dut)
+@cocotb.test(timeout_time=2, timeout_unit="ms")
+async def every_choice_is_its_index_times_the_step(dut: Any) -> None:
+    bench = IndicesBench(dut)
     await bench.start()
-    for round_ in range(40):
-        bench.style = str(bench.rng.choice(STYLES)) if round_ % 3 else None
-        batch: list[tuple[int, dict[str, int]]] = []
-        moved = {"source": 0, "destination": 0}
-        some = []
-        for number in range(int(bench.rng.integers(1, WINDOWS + 1))):
-            if bench.rng.random() < 0.8:
-                share = float(bench.rng.choice([0.0, 0.3, 0.9]))
-                chosen = _any(bench, number, beyond=share)
-                chosen.descriptor["index_skips"] |= int(chosen.beyond.any())
-                _cover(chosen)
-                d, rows = chosen.descriptor, int((~chosen.beyond).sum())
-                some.append(d["class_"])
-            else:
-                d = random_descriptor(bench.rng, bench.cfg, str(bench.rng.choice(KINDS)), number)
-                rows = d["count0"] * d["count1"] * d["count2"]
-            batch.append((int(bench.rng.integers(len(bench.host.rings))), d))
-            for side in moved:
-                moved[side] += rows * d["row_bytes"] * (d[side] >> 40 == Space.HBM)
-        COVERAGE.when(len(set(some)) > 1, "two classes with indices at once")
-        before = bench.host.read_bytes, bench.host.written_bytes
-        await bench.run(batch)
-        counted = bench.host.read_bytes - before[0], bench.host.written_bytes - before[1]
-        assert counted == (moved["source"], moved["destination"]), "bytes of HBM are those of the rows that moved"
+    rng = bench.rng
+    for number in range(400):
+        down = bool(rng.integers(2))
+        inner, outer = int(rng.integers(1, min(12, bench.cfg.partitions) + 1)), int(rng.choice([1, 2, 5]))
+        power = number % _ROW_BITS
+        rows = int(rng.choice([1 << power, rng.integers(1, 1 << _ROW_BITS), rng.integers(1, 2 << power)]))
+        rows = min(rows, (1 << _ROW_BITS) - 1)
+        step = int(rng.choice([1, -1, 512, 1 << 18, rng.integers(-(1 << 34), 1 << 34)]))
+        some: list[int] = [
+            int(rng.choice([rows - 1, rows, 1 << int(rng.integers(32)), rng.integers(0, rows), rng.integers(1 << 32)]))
+            for _ in range(inner * outer)
+        ]
+        await bench.choose(_places(bench, inner, outer, down=down), some, inner=inner, down=down, rows=rows, step=step)
+        COVERAGE.when(step < 0, "negative step")
+        both = {rows - 1, rows} <= set(some) and rows == 1 << power
+        COVERAGE.when(both, f"table of 2^{power} rows, the last and the one behind it")
+        for index in some:
+            for n in range(_ROW_BITS):
+                COVERAGE.when(index < rows and index >> n & 1, f"index bit {n}")
+            for n in range(_ROW_BITS, 32):
+                COVERAGE.when(index == 1 << n, f"bit {n} alone above the table")
+    for power in range(_ROW_BITS):
+        rows = 1 << power
+        await bench.choose(_places(bench, 2, 1, down=False), [rows - 1, rows], inner=2, down=False, rows=rows, step=77)
+        COVERAGE.hit(f"table of 2^{power} rows, the last and the one behind it")
     COVERAGE.require_all()
 
 
-@cocotb.test(timeout_time=1, timeout_unit="ms")
-async def tells_the_first_bad_index(dut: Any) -> None:
-    """All other rows are moved, what was before it is done, what is behind it has no signal; other rings go on."""
-    bench = DmaBench(dut)
+@cocotb.test(timeout_time=2, timeout_unit="ms")
+async def a_choice_a_cycle_without_stalls(dut: Any) -> None:
+    """Along a partition a unit every four cycles is enough, down the partitions one a cycle comes."""
+    bench = IndicesBench(dut, calm=True)
     await bench.start()
-    told = 0
-    for _ in range(24):
-        rings = len(bench.host.rings)
-        ring = int(bench.rng.integers(rings))
-        other = (ring + 1) % rings
-        chosen = _any(bench, 1, beyond=0.4)
-        chosen.descriptor["index_skips"] = 0
-        at = bad_index(chosen.descriptor, bench.sbuf)
-        if at is None:
-            continue
-        told += 1
-        before = random_descriptor(bench.rng, bench.cfg, str(bench.rng.choice(KINDS)), 2)
-        after = random_descriptor(bench.rng, bench.cfg, "hbm to hbm", 4)
-        beside = _any(bench, 5, beyond=0.0).descriptor
-        bench.expect(ring, 2, before)
-        bench.expect(other, 5, beside)
-        hbm, sbuf = bench.hbm.copy(), bench.sbuf.copy()
-        bench.host.submit(ring, [before, chosen.descriptor, after])
-        bench.host.submit(other, [beside])
-        await bench.host.idle()
-        assert bench.host.fault(other)[0] == Cause.NONE
-        assert bench.host.fault(ring) == (Cause.BAD_INDEX, 1, at), f"{bench.host.fault(ring)} instead of {at:#x}"
-        assert not any(bench.pending), "what came before the fault, or in another ring, must complete"
-        assert not bench.host.signals
-        for d in (before, chosen.descriptor, beside):
-            copy(d, hbm, sbuf)
-        behind = window(bench.cfg, 4)  # may have moved
-        hbm[behind.hbm.start : behind.hbm.stop] = bench.hbm[behind.hbm.start : behind.hbm.stop]
-        same(bench.hbm, hbm, "HBM after a bad index")
-        same(bench.sbuf, sbuf, "SBUF after a bad index")
-        await bench.host.restart()
-    assert told > 8
+    clock = Clocked(bench)
+    for down in (False, True):
+        count = bench.cfg.partitions
+        places = [n << _WORD_BITS | 7 if down else 3 << _WORD_BITS | 4 + n for n in range(count)]
+        clock.taken.clear()
+        await bench.choose(places, list(range(count)), inner=count, down=down, rows=count, step=512)
+        took = clock.taken[-1] - clock.taken[0]
+        assert took == count - 1, f"{count} choices in {took + 1} cycles"
 
 
-@cocotb.test(timeout_time=1, timeout_unit="ms")
-async def refuses_what_makes_no_sense(dut: Any) -> None:
-    """Each field alone, by the golden rule, and where the last index just has no place any more."""
-    bench = DmaBench(dut, stalls="never")
-    await bench.start()
-    cfg = bench.cfg
-    words, last = cfg.sbuf.partition_bytes // 4, cfg.partitions - 1
-    far = address(Space.SBUF, last * PARTITION_STRIDE_BYTES + 8 * 512)  # from the indices
-    whole = {f"{side}_step{n}": 0 for side in ("source", "destination") for n in range(3)}
-    good = whole | {
-        "source": address(Space.HBM, 256), "destination": far, "row_bytes": 16,
-        "count0": 3, "count1": 2, "count2": 1, "source_step0": 16, "indirect": Indirect.SOURCE, "table_rows": 5,
-    }  # fmt: skip
-    plain = whole | {name: good[name] for name in ("source", "destination", "row_bytes")} | dict.fromkeys(
-        ("count0", "count1", "count2"), 1
-    )  # fmt: skip
-    capacity = cfg.hbm.capacity_mib << 20
-    down = {"index_down": 1}
-    changes: list[dict[str, int]] = [
-        *({"indirect": 3} | more for more in ({}, down)),
-        {"table_rows": 0}, {"count2": 2}, {"count2": 0}, {"count0": 0},
-        *({"index": words - n} for n in range(1, 8)),
-        *({"index": words - 6, "count0": 1 << n} for n in range(3, 32)),
-        *({"index": words - 6, "count1": 1 << n} for n in range(2, 32)),
-        *({"index": words - n} | down for n in range(1, 5)),
-        *({"index": n << 16} | down for n in range(last - 4, 128)),
-        *({"count0": 1 << n, "destination_step0": 0} | down for n in range(32)),
-        *({"count1": 1 << n, "destination_step1": 0} | down for n in range(32)),
-        *({"index": 1 << n} for n in range(23)),
-        *({"source": address(Space.HBM, capacity - n)} for n in (64, 79, 80, 81, 96)),
-        *({"table_rows": 1 << n, "source_step0": 1 << 20} for n in range(28)),
-        {"indirect": Indirect.DESTINATION, "destination_step0": PARTITION_STRIDE_BYTES, "table_rows": last + 2},
-        {"source": address(Space.HBM, 256, core_id=3)}, {"destination": address(Space.SBUF, 256, core_id=3)},
-    ]  # fmt: skip
-    refused = 0
-    wrong = [({}, plain | {name: 1}) for name in ("index_skips", "index_down", "index", "table_rows")]
-    for change, d in wrong + [(change, good | change) for change in changes]:
-        cause, at = check(d, cfg, link=bench.link)
-        if cause == Cause.NONE:
-            if d["count0"] * d["count1"] > _ROWS_MAX:
-                continue
-            store(bench.sbuf, Chosen(d, bench.rng.integers(0, d["table_rows"], d["count0"] * d["count1"]).astype("u4")))
-            bench.host.on_completed = lambda ring: None
-        refused += cause != Cause.NONE
-        bench.host.submit(0, [d])
-        await bench.host.idle()
-        assert bench.host.fault(0) == (cause, int(not cause), at), (
-            f"{bench.host.fault(0)}, not {cause.name} {at:#x}, for {change} {d}"
-        )
-        await bench.host.restart()
-    assert refused > 100
+class Clocked:
+    """In which cycles choices were taken."""
+
+    def __init__(self, bench: IndicesBench):
+        self.taken: list[int] = []
+        self.now = 0
+        self._edge = RisingEdge(bench.clk)
+        bench.sink.on_taken = lambda _: self.taken.append(self.now)
+        cocotb.start_soon(self._count())
+
+    async def _count(self) -> None:
+        while True:
+            await self._edge
+            self.now += 1

@@ -112,7 +112,7 @@ class DmaBench(Bench):
 
     def _cover(self, d: dict[str, int]) -> None:
         if d.get("indirect"):
-            return  # bench_indices lists what it has seen
+            return  # bench_gather lists what it has seen
         from_hbm = d["source"] >> 40 == Space.HBM
         to_hbm = d["destination"] >> 40 == Space.HBM
         kind = f"{'hbm' if from_hbm else 'sbuf'} to {'hbm' if to_hbm else 'sbuf'}"
