@@ -50,10 +50,8 @@ _ONE_THREAD = Path(__file__).resolve().parents[1] / "native" / "one_thread.cpp"
 _PORT = re.compile(r"^\s*(input|output)\s+(?:wire\s+|reg\s+)?(?:signed\s+)?(?:\[(\d+):0\]\s+)?(\w+)\s*;", re.M)
 
 _LARGE_TEXT_BYTES = 2_000_000
-"""Where a native model is compiled at -O1: the functions that Verilator makes of a 16-port switch (3.2 MB) take g++
-three times as long at -O2, and run no faster (80 and 215 s of compilation, 15,400 and 15,600 cycles/s beside the
-same load). A bench's model is at -O1 at any size, and up to here one file that one_file.py compiles: make would
-precompile two headers of the design for ten files that each read them. The benches run as fast."""
+"""Up to here a bench's model is one file that one_file.py compiles: make would precompile two headers of the design for
+ten files that each read them. The benches run as fast."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,14 +138,19 @@ _ROOMY_MALLOC = "glibc.malloc.tcache_count=60000:glibc.malloc.top_pad=67108864:g
 less time. Other C libraries do not know the variable."""
 
 
-def _effort(text_bytes: int, kind: str, hier: bool, host: Host | None) -> dict[str, str]:
-    """Variables of make that spare the compiler work whose fruit nobody would see, or let it do all it can."""
-    if host is not None and kind == "native":
-        known = [*_LONG_FLAGS, *_UNREWARDED]  # to g++
-        flags = known if compiler_says(*known, "-E", "-x", "c++") else ["-O2"]
-        return {"OPT_FAST": " ".join([*flags, *host.flags]), "OPT_GLOBAL": "-O1"}
-    large = text_bytes > _LARGE_TEXT_BYTES and not hier
-    return {"OPT_FAST": "-O1"} if large or kind == "cocotb" else {}
+def _effort(kind: str, host: Host | None) -> dict[str, str]:
+    """Variables of make that spare the compiler work whose fruit nobody would see, or let it do all it can.
+
+    At -O2 the functions that Verilator makes of a 16-port switch (3.2 MB) take g++ three times as long as at -O1 and
+    run no faster (80 and 215 s of compilation, 15,400 and 15,600 cycles/s beside the same load); those of two ports of
+    a link take it 20 and 12 s, and run as fast. A bench's DMA takes 36 s at -O1, 28 without what is unrewarded.
+    """
+    long = host is not None and kind == "native"
+    known = [*(_LONG_FLAGS if long else ("-O1",)), *_UNREWARDED]  # to g++
+    flags = known if compiler_says(*known, "-E", "-x", "c++") else ["-O2" if long else "-O1"]
+    if kind == "cocotb":
+        return {"OPT_FAST": " ".join(flags)}
+    return {"OPT_FAST": " ".join([*flags, *(host.flags if host else ())]), "OPT_GLOBAL": "-O1"}
 
 
 def _verilator(hier: bool) -> list[str]:
@@ -258,12 +261,12 @@ def compile_model(
     progress.stage("compile")
     obj = folder / "obj"
     cxx = compiler()
-    variables = {**MAKE_VARIABLES, "CXX": cxx, "LINK": cxx, **_effort(len(emitted.text), kind, hier, host)}
+    variables = {**MAKE_VARIABLES, "CXX": cxx, "LINK": cxx, **_effort(kind, host)}
     runtime = Runtime(f"{kind}, counting" if coverage else kind, waves, [*NATIVE_FLAGS, variables["OPT_GLOBAL"]])
     one_file = kind == "cocotb" and not hier and len(emitted.text) <= _LARGE_TEXT_BYTES
     if not (one_file or waves or coverage or hier):
         variables |= join_runtime(obj)
-    if grouped:
+    if kind == "native" and not (coverage or hier) and len(emitted.text) <= _GROUPED_TEXT_BYTES:
         variables |= join_slow(obj)
     if profiled:
         variables["OPT_FAST"] = f"{variables['OPT_FAST']} -g1"
@@ -276,7 +279,7 @@ def compile_model(
     make = command_with("", "")
     if one_file:
         libraries = [*map(str, cells), *bench]
-        flags = [variables["OPT_FAST"], *of_waves]
+        flags = [*variables["OPT_FAST"].split(), *of_waves]
         compile_as_one(
             folder,
             name,
