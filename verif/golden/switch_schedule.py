@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from rtl.contract.switch_config import SwitchConfig
 from verif.golden.switch_matching import Islip, Matching, Orders, merged, wavefront
@@ -17,6 +18,23 @@ class Grant:
     output: int
     queue: int
     first: bool
+
+
+@cache
+def _classes(held: int) -> tuple[int, ...]:
+    """Classes of the queues that are given as bits, two of each class."""
+    return tuple(c for c in range((held.bit_length() + 1) // 2) if held >> 2 * c & 3)
+
+
+def _outputs(lists: int, queues: int) -> int:
+    """Bits of the outputs that have a bit in `lists`. Most lists are empty, so this goes from one that is not to the
+    next: of a switch with few senders a slot takes half of the time that looking at all takes."""
+    found = 0
+    while lists:
+        o = ((lists & -lists).bit_length() - 1) // queues
+        found |= 1 << o
+        lists = lists >> (o + 1) * queues << (o + 1) * queues
+    return found
 
 
 class Schedule:
@@ -62,22 +80,23 @@ class Schedule:
         chosen: list[int | None] = []
         wanted = 0  # queues of the classes chosen
         for o, turns in enumerate(self.turns):
-            inside = [
-                [c for c in range(self.cfg.link.classes) if u >> (o * queues + 2 * c) & 3] for u in (union_free, union)
-            ]
+            inside = [_classes(u >> o * queues & each) for u in (union_free, union)]
             serving = self.grants[by_column[o]].queue // 2 if o in by_column else None
             class_ = turns.choose(inside[0], inside[1], serving)
             chosen.append(class_)
             if class_ is not None:
                 wanted |= 3 << (o * queues + 2 * class_)
-        asks = [sum(1 << o for o in range(n) if e & wanted & each << o * queues) for e in eligible]
+        asks = [_outputs(e & wanted, queues) for e in eligible]
+        asked = _outputs(union & wanted, queues)
         barred = 0
         for o, arrears in enumerate(self.arrears):
+            if not asked >> o & 1:
+                continue
             asking = {i for i in range(n) if asks[i] >> o & 1}
             for i in asking - arrears.first(asking, free_rows):
                 asks[i] ^= 1 << o
                 barred += 1
-        any_asks = [sum(1 << o for o in range(n) if e & each << o * queues) for e in eligible]
+        any_asks = [_outputs(e, queues) for e in eligible]
 
         # strict units, then urgent pairs: they go, or their rows and columns wait for them
         place = self.orders.step()
@@ -148,8 +167,8 @@ class Schedule:
         for grant in grants.values():
             self.turns[grant.output].charge(grant.queue // 2)
         by_output = {g.output: i for i, g in grants.items()}
-        for o, arrears in enumerate(self.arrears):
-            arrears.step([row[o] for row in lengths], by_output.get(o), grants)
+        for o, (arrears, waiting) in enumerate(zip(self.arrears, zip(*lengths, strict=True), strict=True)):
+            arrears.step(waiting, by_output.get(o), grants)
         self.patience.step(any_asks, began)
         self.grants = grants
         return grants

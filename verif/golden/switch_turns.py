@@ -36,6 +36,9 @@ class ClassTurns:
     def choose(self, free: Sequence[int], held: Sequence[int], serving: int | None) -> int | None:
         """The class of this slot. free, held: classes that inputs hold which are free, which are there at all;
         serving: the class of a unit under way."""
+        if not (free or held) and serving is None:
+            self.waits = self.strict_first = False
+            return None
         strict = self.cfg.strict_class
         others = [c for c in free if c != strict]
         self.waits = any(c != strict for c in held)
@@ -137,6 +140,8 @@ class Arrears:
 
     def step(self, lengths: Sequence[int], served: int | None, sending: Iterable[int]) -> None:
         """A slot. lengths: flits that wait, by input; served, sending: who sends here, who sends anywhere."""
+        if served is None and not any(self.owed):
+            return
         if served is not None and self.owed[served]:
             self.owed[served] -= 1
         elif served is not None:
