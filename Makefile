@@ -94,7 +94,7 @@ system: $(STAMP)
 
 test: $(STAMP)
 	@mkdir -p build && touch build/test-start
-	@$(PY) tools/stages lint types law unit launchers system skips
+	@$(PY) tools/stages lint types+law unit launchers system skips
 
 skips: $(STAMP)
 	@$(PY) -m verif.checks.skips
