@@ -132,7 +132,7 @@ async def every_choice_is_its_index_times_the_step(dut: Any) -> None:
     bench = IndicesBench(dut)
     await bench.start()
     rng = bench.rng
-    for number in range(400):
+    for number in range(250):
         down = bool(rng.integers(2))
         inner, outer = int(rng.integers(1, min(12, bench.cfg.partitions) + 1)), int(rng.choice([1, 2, 5]))
         power = number % _ROW_BITS
@@ -172,6 +172,15 @@ async def a_choice_a_cycle_without_stalls(dut: Any) -> None:
         await bench.choose(places, list(range(count)), inner=count, down=down, rows=count, step=512)
         took = clock.taken[-1] - clock.taken[0]
         assert took == count - 1, f"{count} choices in {took + 1} cycles"
+
+
+@cocotb.test(timeout_time=2, timeout_unit="ms")
+async def as_many_as_a_partition_holds(dut: Any) -> None:
+    bench = IndicesBench(dut, calm=True)
+    await bench.start()
+    count = bench.cfg.sbuf.partition_bytes // 4
+    places = [2 << _WORD_BITS | n for n in range(count)]
+    await bench.choose(places, list(range(count)), inner=count, down=False, rows=count, step=3)
 
 
 class Clocked:
