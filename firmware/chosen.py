@@ -27,9 +27,10 @@ class By:
 
 
 def chosen_rows(
-    cfg: Config, dst: CopyView, src: CopyView, by: By
+    cfg: Config, dst: CopyView, src: CopyView, by: By, *, adds: bool
 ) -> tuple[int, tuple[tuple[int, int, int], ...], Choice]:
     """Bytes of a row, the two dimensions of rows, innermost first, and where the indices lie."""
+    need(by.table != Indirect.NONE, "indices choose rows of a side: see gather and scatter")
     need(cfg.dma.indirect, f"configuration {cfg.name} takes no indices: dma.indirect is false")
     table, plain = (src, dst) if by.table == Indirect.SOURCE else (dst, src)
     step, table_rows, row_bytes = _table(table)
@@ -61,6 +62,11 @@ def chosen_rows(
     choice = Choice(
         table=by.table, rows=table_rows, offset=indices.first_byte, down=down, skips=by.skip, words=along
     )  # fmt: skip
+    written = dims if by.table == Indirect.SOURCE else [(table_rows, step)]
+    need(
+        adds or all(count == 1 or at for count, at in written),
+        f"{name_of(dst)} repeats elements, which only a source, or a sum, may do",
+    )
     return row_bytes, tuple(ordered), choice
 
 

@@ -176,7 +176,9 @@ class Descriptor:
 
     @property
     def bytes(self) -> int:
-        """Bytes that it moves, if indices leave no row out."""
+        """Bytes that it moves for sure: none if indices may leave any row out."""
+        if self.choice and self.choice.skips:
+            return 0
         n = self.row_bytes
         for count, _, _ in self.dims:
             n *= count

@@ -14,7 +14,7 @@ from firmware.engines.base import access, caller, name_of, need
 from firmware.hazards import Access, Hazards, Known, meet
 from firmware.numbers import element_bytes
 from firmware.program import Completion, Descriptor, HbmTensor, Place, Semaphore
-from firmware.views import CopyView, HbmView, KernelError
+from firmware.views import CopyView, HbmView, KernelError, TileView
 from rtl.contract.descriptor import DmaAdd
 from rtl.contract.isa import COPY_QUEUES, Opcode, Queue
 from rtl.contract.memmap import Space, core_place
@@ -92,8 +92,8 @@ class Rings:
         if by is None:
             row_bytes, dims = rows(cfg, dst, src, adds=bool(adds))
         else:
-            self._need_here(dst, src)
-            row_bytes, dims, choice = chosen_rows(cfg, dst, src, by)
+            self._need_here(dst, src, by.indices)
+            row_bytes, dims, choice = chosen_rows(cfg, dst, src, by, adds=bool(adds))
         written = access(dst, True)
         way = class_ if src.core == self._k.core else None  # what is read from elsewhere comes another way
         ways = self._ways.setdefault((producer, written.memory), set())
@@ -200,20 +200,22 @@ class Rings:
                     f"must not be used: one class may overtake another",
                 )
 
-    def _need_here(self, dst: CopyView, src: CopyView) -> None:
-        """What indices choose stays in the core, and no row of a sum is read while another changes it."""
+    def _need_here(self, dst: CopyView, src: CopyView, indices: TileView) -> None:
+        """What indices choose stays in the core; none of them, and no row, is read behind another row's write."""
         for view in (dst, src):
             need(
                 view.core == self._k.core,
                 f"indices choose rows of core {core_place(self._k.core)} alone; {name_of(view)} lies in core "
                 f"{core_place(view.core)}",
             )
-        to, of = access(dst, True), access(src, False)
-        need(
-            to.memory != of.memory or not meet(to.box, of.box),
-            f"indices choose rows of {name_of(src)} and {name_of(dst)}, which overlap: any could be read after it is "
-            f"written",
-        )
+        to = access(dst, True)
+        for view in (src, indices):
+            of = access(view, False)
+            need(
+                to.memory != of.memory or not meet(to.box, of.box),
+                f"indices choose rows that go to {name_of(dst)}, which overlaps {name_of(view)}: that could be read "
+                f"behind a write",
+            )
 
     def _numbered(self, what: str, there: int) -> None:
         """Packets have a number for this core and that core, if it is another."""

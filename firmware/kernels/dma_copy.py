@@ -9,7 +9,7 @@ import numpy as np
 from firmware.kernel import HbmView, Kernel, KernelError, Tile
 from firmware.kernels.dma_classes import HOST_BYTES_MAX, dma_classes, longest_row, of_classes, random_rows
 from firmware.kernels.dma_descriptors import dma_descriptors
-from firmware.kernels.dma_indices import dma_indices
+from firmware.kernels.dma_indices import dma_indices, most_blocks
 from firmware.program import Program
 from rtl.contract.config import Config
 
@@ -239,6 +239,8 @@ def dma_copy(
         default = DEFAULT_ACROSS_BYTES if direction == "sbuf" else DEFAULT_BYTES
         per_partition = min(default // cfg.partitions, cfg.sbuf.partition_bytes // 2)
         rows = max(1, per_partition // row_bytes) * cfg.partitions
+        if indices is not None:
+            rows = min(rows, max(1, most_blocks(cfg, row_bytes, indices)) * cfg.partitions)
     if rows < 1:
         raise KernelError(f"rows must be at least 1, not {rows}")
     _check_sizes(cfg, rows, row_bytes, direction)

@@ -7,11 +7,17 @@ from firmware.program import Program
 from firmware.views import TileView
 from rtl.contract.config import Config
 
-__all__ = ["INDICES", "dma_indices"]
+__all__ = ["INDICES", "dma_indices", "most_blocks"]
 
 INDICES = ("down", "along")
 _DESCRIPTORS = 16
 _SAMPLES = 4  # descriptors whose rows come back
+
+
+def most_blocks(cfg: Config, row_bytes: int, indices: str) -> int:
+    """Blocks of P rows that SBUF has room for, and for their indices."""
+    used = -(-row_bytes // 16) * 16 + (4 if indices == "down" else 4 * cfg.partitions)  # of each partition
+    return (cfg.sbuf.partition_bytes - 64) // used
 
 
 def dma_indices(cfg: Config, *, indices: str, rows: int, row_bytes: int, direction: str, seed: int) -> Program:
@@ -25,8 +31,9 @@ def dma_indices(cfg: Config, *, indices: str, rows: int, row_bytes: int, directi
     if rows % p:
         raise KernelError(f"rows must be a multiple of the {p} partitions with indices, not {rows}")
     blocks = rows // p
-    used = -(-row_bytes // 16) * 16 + (4 if indices == "down" else 4 * p)  # of each partition, for a block
-    most = (cfg.sbuf.partition_bytes - 64) // used
+    most = most_blocks(cfg, row_bytes, indices)
+    if most == 0:
+        raise KernelError(f"row_bytes={row_bytes} and indices are more than a partition of SBUF holds")
     if blocks > most:
         raise KernelError(f"rows must be at most {most * p} with row_bytes={row_bytes} and indices, not {rows}")
     rng = np.random.default_rng(seed)

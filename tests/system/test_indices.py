@@ -12,6 +12,8 @@ from firmware.numbers import decode, encode
 from firmware.program import Program
 from rtl.contract.config import Config, load, named
 from rtl.contract.isa import Cause, Queue
+from sim.advice.bounding import bounds
+from sim.energy.core.counts import events_of
 from sim.run.result import RunResult
 from sim.systems.core.verilated import VerilatedDevice, build_core
 from verif.golden.machine import GoldenMachine
@@ -136,6 +138,23 @@ def test_one_that_is_none_leaves_its_row_out_or_ends_the_run() -> None:
             assert (fault.cause, fault.address & 0x3FFFF) == (Cause.BAD_INDEX, chosen[:, :].first_byte % (1 << 18) + 4)
 
 
+def test_rows_that_may_be_left_out_are_in_no_figure() -> None:
+    """A bound is none of more than was moved."""
+    k = Kernel(TINY, "left_out")
+    tile, chosen = k.sbuf("tile", partitions=P, columns=64, dtype="int32"), in_sbuf(k, "ids", np.full((P, 1), -1))
+    table = given(k, "table", np.zeros((9, 64), int))
+    for _ in range(16):
+        k.gather(tile[:, :], table[:, :], chosen[:, :], skip=True)
+    k.dma(k.hbm("out", (P, 1), "int32")[:, :], chosen[:, :])
+    program = k.program()
+    got = run(program)
+    assert (program.hbm_read_bytes, program.hbm_written_bytes) == (P * 4, P * 4)
+    assert max(bounds(TINY, program, program.hbm_read_bytes + program.hbm_written_bytes).values()) <= got.cycles
+    events = events_of(program)
+    assert events["dma_bytes"] == 2 * P * 4 and events["sbuf_rows_written"]["dma"] == 2 * P
+    assert events["sbuf_rows_read"]["dma"] == 2 * (16 * P + P)  # indices, and what is stored
+
+
 def test_indices_that_engines_work_out() -> None:
     """What the vector engine has just written chooses: the kernel waits by itself."""
     k = Kernel(TINY, "worked_out")
@@ -171,6 +190,7 @@ def test_what_is_said_wrong_is_one_sentence() -> None:
     k = Kernel(TINY, "wrong")
     table, ids = given(k, "table", np.zeros((9, 4), int)), in_sbuf(k, "ids", np.zeros((1, 6), int))
     tile = k.sbuf("tile", partitions=6, columns=4, dtype="int32")
+    wide = k.sbuf("wide", partitions=1, columns=12, dtype="int32")
     halves = k.sbuf("halves", partitions=1, columns=12, dtype="bf16")
     wrong: list[tuple[Any, str]] = [
         (lambda: k.gather(tile[:5, :], table[:, :], ids[:, :]), "ids has 1 x 6 indices; there are 5 x 1 rows to"),
@@ -178,7 +198,10 @@ def test_what_is_said_wrong_is_one_sentence() -> None:
         (lambda: k.gather(tile[:, :], table[:, ::2], ids[:, :]), "a row of a table is contiguous"),
         (lambda: k.gather(tile[:, :], table[:, :], halves[:, :6]), "indices are int32 or uint32; halves is bf16"),
         (lambda: k.gather(tile[:, :], table[:, :], ids[:, ::2]), "lie one behind the other"),
-        (lambda: k.gather(tile[:3, :], tile[:, :], ids[:, :3]), "which overlap"),
+        (lambda: k.gather(tile[:3, :], tile[:, :], ids[:, :3]), "which overlaps tile"),
+        (lambda: k.gather(k.hbm("one", (4,), "int32").repeat(6), table[:, :], ids[:, :]), "one repeats elements"),
+        (lambda: k.scatter(k.hbm("same", (4,), "int32").repeat(6), tile[:, :], ids[:, :]), "same repeats elements"),
+        (lambda: k.gather(wide[:1, 2:6], table[:, :], wide[:1, 5:6]), "overlaps wide"),
         (lambda: k.gather(table[:, :], tile[:, :], ids[:, :]), "an input, so a kernel must not write"),
         (lambda: k.gather(tile[:, :], table[:, :], table[:, :]), "a view of a tile"),
     ]  # fmt: skip

@@ -226,7 +226,8 @@ def copy(
     hbm: NDArray[np.uint8] | MutableSequence[int] | Any,
     sbuf: NDArray[np.uint8],
 ) -> None:
-    """Copy, or add, row after row; indices are read first. The descriptor must have passed `check`.
+    """Copy, or add, row after row; indices are read first, and must not lie where rows go. The descriptor must have
+    passed `check`.
 
     Where rows of the destination overlap each other or the source, the hardware promises no order but that of
     sums of one partition.

@@ -156,7 +156,23 @@ def instruction_footprint(f: Mapping[str, int], queue: Queue, partitions: int) -
     return Footprint(reads, tuple(_results(f, queue, partitions)), surely)
 
 
+def _table(d: Mapping[str, int], side: str) -> tuple[Access, ...]:
+    """All that lies between the first and the last byte of its rows, in SBUF of their partitions."""
+    steps = [(d["table_rows"], d[f"{side}_step0"]), (d["count1"], d[f"{side}_step1"])]
+    at, n = ADDRESS.unpack(d[side])["offset"], d["row_bytes"]
+    stride = 1 << 62 if ADDRESS.unpack(d[side])["space"] == Space.HBM else PARTITION_STRIDE_BYTES
+    low, high = list(divmod(at, stride)), list(divmod(at, stride))
+    for count, step in steps:
+        for k, part in enumerate(divmod(abs(step), stride)):
+            low[k] -= (count - 1) * part if step < 0 else 0
+            high[k] += (count - 1) * part if step > 0 else 0
+    memory = "hbm" if stride != PARTITION_STRIDE_BYTES else "sbuf"
+    return (Access(memory, slice(low[0], high[0] + 1), slice(low[1], high[1] + n)),)
+
+
 def _rows(d: Mapping[str, int], side: str) -> tuple[Access, ...]:
+    if d["indirect"] == Indirect[side.upper()]:
+        return _table(d, side)
     n = d["row_bytes"]
     found: list[Access] = []
     in_hbm = ADDRESS.unpack(d[side])["space"] == Space.HBM

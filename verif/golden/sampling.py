@@ -131,7 +131,7 @@ class SampledMachine(GoldenMachine):
             d = step.fields()
             if ADDRESS.unpack(d["destination"])["space"] != Space.HBM:
                 continue
-            rows, size = list(dma.row_addresses(d, "destination")), d["row_bytes"]
+            rows, size = list(dict.fromkeys(dma.row_addresses(d, "destination"))), d["row_bytes"]
             for name, region in self.image.outputs.items():
                 element = np.dtype(region.dtype).itemsize
                 end = region.offset + int(np.prod(region.shape)) * element

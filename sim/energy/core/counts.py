@@ -188,10 +188,16 @@ class _Counts:
             (copy.source, "sbuf_rows_read", True),
             (copy.destination, "sbuf_rows_written", False),
         ):
-            if self._here(place):
+            if self._here(place) and copy.bytes:
                 self._add(group, "dma", 2 * row_units(copy, source=source))  # two banks a unit
                 if copy.add and not source:  # the old bytes
                     self._add("sbuf_rows_read", "dma", 2 * row_units(copy, source=False))
+
+        if choice := copy.choice:
+            inner, outer = (dim[0] for dim in copy.dims)
+            first = choice.offset // 4 % 4
+            units = inner * outer if choice.down else (first + inner * outer + 3) // 4
+            self._add("sbuf_rows_read", "dma", 2 * units)
 
     def _here(self, place: Place) -> bool:
         return place.space == Space.SBUF and place.core == self.core
