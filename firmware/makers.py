@@ -47,6 +47,7 @@ __all__ = [
     "random_attention",
     "settle_attention",
     "settle_gpsimd",
+    "settle_moe",
 ]
 
 RANDOM_ATTENTION = {
@@ -178,6 +179,11 @@ def make_ffn(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
     return feed_forward(cfg, x, up, next(biases), down, next(biases), activation=params["activation"])
 
 
+def settle_moe(params: dict[str, Any]) -> dict[str, Any]:
+    """Experts on row tiles, or, of a number of tokens that a run decides, on the whole array."""
+    return params | {"mode": params["mode"] or ("whole" if params["dynamic"] else "tiles")}
+
+
 def make_moe(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
     experts, tokens, d, f = (params[name] for name in ("experts", "tokens", "d", "f"))
     held("moe", tokens * (d + f) * params["top_k"] + experts * d * f, experts=experts, tokens=tokens, d=d, f=f)
@@ -185,7 +191,7 @@ def make_moe(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
     x = rng.standard_normal((tokens, d), np.float32)
     gate = rng.standard_normal((d, experts), np.float32) / np.float32(math.sqrt(d))
     weights = rng.standard_normal((experts, d, f), np.float32) / np.float32(math.sqrt(d))
-    settings = {name: params[name] for name in ("top_k", "dtype", "mode", "route", "scored", "router")}
+    settings = {n: params[n] for n in ("top_k", "dtype", "mode", "route", "scored", "router", "dynamic")}
     return moe(cfg, x, gate, weights, **settings)
 
 

@@ -28,6 +28,7 @@ from firmware.makers import (
     make_transpose,
     settle_attention,
     settle_gpsimd,
+    settle_moe,
 )
 from firmware.params import DTYPE, ROWS, SEED, SIZE_MAX, size
 from firmware.workload import Param, Workload
@@ -207,7 +208,12 @@ WORKLOADS: dict[str, Workload] = {
                 "f": size(128, "elements of a row of the result"),
                 "top_k": Param(type=int, default=2, doc="experts of a token", minimum=1, maximum=EXPERTS_MAX),
                 "dtype": Param(type=str, default="bf16", doc="format of x and W", choices=MOE_FORMATS),
-                "mode": Param(type=str, default="tiles", doc="where experts are computed", choices=tuple(MODES)),
+                "mode": Param(
+                    type=str,
+                    default=None,
+                    doc="where experts are computed; tiles if not given, whole if dynamic",
+                    choices=tuple(MODES),
+                ),
                 "route": Param(
                     type=str, default="scores", doc="who gets a token: by score, or in turn", choices=ROUTES
                 ),
@@ -215,10 +221,15 @@ WORKLOADS: dict[str, Workload] = {
                 "router": Param(
                     type=str, default="vector", doc="who chooses by scores: MAX8, or route", choices=ROUTERS
                 ),
+                "dynamic": Param(type=bool, default=False, doc="the run reads which tokens an expert gets"),
                 "seed": SEED,
             },
+            settle=settle_moe,
             maker=make_moe,
-            uses=lambda params: Uses.CORES if params["router"] == "gpsimd" else Uses(0),
+            uses=lambda params: (
+                (Uses.CORES if params["router"] == "gpsimd" else Uses(0))
+                | (Uses.INDICES if params["dynamic"] else Uses(0))
+            ),
         ),
         Workload(
             name="gpsimd",

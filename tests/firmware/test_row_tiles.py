@@ -146,10 +146,27 @@ def test_moe_leaves_the_same_bits_in_any_order(mode: str, dtype: str) -> None:
     assert sum(metrics["tokens_by_expert"]) == 2 * 40
 
 
+@pytest.mark.parametrize("router", ["vector", "gpsimd"])
+def test_moe_whose_tokens_a_run_counts(router: str) -> None:
+    """The sums of the static one, to the bits of FP32 that the order of sums is worth."""
+    params = {"tokens": 40, "d": 48, "f": 40, "experts": 5, "dynamic": True, "router": router}
+    program = find_workload("moe").build(SMALL, params, seed=5)
+    assert program.params["mode"] == "whole"
+    for seed in (None, 7):
+        machine = GoldenMachine(SMALL, seed)
+        machine.load(build_image(program))
+        metrics = program.metrics(machine.run().outputs)
+        assert metrics["cosine"] > 1 - 1e-9 and metrics["routes_agree"] == 1.0
+        assert sum(metrics["tokens_by_expert"]) == 2 * 40
+
+
 def test_moe_of_impossible_sizes() -> None:
     for params, sentence in (
         ({"top_k": 5}, "top_k must be from 1 to experts"),
         ({"d": 40, "dtype": "mxfp8"}, "k=40 is no multiple of 32"),
+        ({"dynamic": True, "mode": "tiles"}, "dynamic=true computes one expert after another on the whole array"),
+        ({"dynamic": True, "dtype": "fp16"}, "dynamic=true turns gathered rows of x, which are bf16, not fp16"),
+        ({"dynamic": True, "router": "gpsimd", "route": "even"}, "routes by scores, and route=even is the host's"),
     ):
         with pytest.raises(KernelError, match=sentence):
             find_workload("moe").build(SMALL, params, seed=1)
