@@ -21,8 +21,10 @@ from rtl.contract.isa import Queue
 
 __all__ = ["Lists", "block_of", "computed_lists", "given_lists", "list_arrays", "routed_experts"]
 
-_SLOTS = 2  # blocks under way, experts whose weights are in SBUF
-
+_SLOTS = 4  # blocks under way
+_LOADED = 2  # experts whose weights are in SBUF
+_ADDED = 3  # blocks of tokens whose results are added up
+_BANKS = 2  # of sums
 _PIECES = 4  # turned parts of rows on their way out of PSUM
 
 
@@ -109,9 +111,9 @@ class _Experts:
         self.shares = self._tiles("shares of rows", b, 1, "fp32")
         self.stages = self._tiles("results", b, f, "fp32")
         self.turned = [self._tiles(f"turned {n}", cut.size, b, "bf16") for n, cut in enumerate(self.depth)]
-        self.weights = [self._tiles(f"weights {n}", cut.size, f, "bf16") for n, cut in enumerate(self.depth)]
+        self.weights = [self._tiles(f"weights {n}", cut.size, f, "bf16", _LOADED) for n, cut in enumerate(self.depth)]
         width = self.features[0].size
-        self.sums = [k.psum(f"sums {n}", partitions=b, columns=width, align=bank) for n in range(_SLOTS)]
+        self.sums = [k.psum(f"sums {n}", partitions=b, columns=width, align=bank) for n in range(_BANKS)]
         # Transposes have a bank of their own, or they would wait for the matmuls that write it.
         self.pieces = [
             k.psum(f"pieces {n}", partitions=b, columns=b, align=4 if n else bank) for n in range(_PIECES)
@@ -119,16 +121,16 @@ class _Experts:
         for tile in (*self.rows, *self.shares):
             k.vector.memset(tile[:, :], 0.0)  # rows that no token has filled are computed as well
 
-    def _tiles(self, name: str, partitions: int, columns: int, dtype: str) -> list[Tile]:
+    def _tiles(self, name: str, partitions: int, columns: int, dtype: str, count: int = _SLOTS) -> list[Tile]:
         k = self.k
-        return [k.sbuf(f"{name} {n}", partitions=partitions, columns=columns, dtype=dtype) for n in range(_SLOTS)]
+        return [k.sbuf(f"{name} {n}", partitions=partitions, columns=columns, dtype=dtype) for n in range(count)]
 
     def expert(self, e: int) -> None:
         """All its tokens; an expert without any is not even loaded."""
         k, count = self.k, self.lists.counts[e]
         with k.if_(count > 0):
             for cut, tiles in zip(self.depth, self.weights, strict=True):
-                k.dma(tiles[e % _SLOTS][:, :], self.source[e, cut.start : cut.stop, :])
+                k.dma(tiles[e % _LOADED][:, :], self.source[e, cut.start : cut.stop, :])
         with k.loop(-(-count // self.block)) as i:
             self._block(e, i)
 
@@ -145,17 +147,18 @@ class _Experts:
             k.tensor.transpose(rows[:, cut.start : cut.stop], piece)
             k.vector.copy(turned[n][:, :], piece)
         for n, cut in enumerate(self.features):
-            self._product(e, turned, cut, k.pick(self.sums, (turn + n) % _SLOTS), stage, share)
-        # Over the other queue: the next gathers do not wait behind it.
+            self._product(e, turned, cut, k.pick(self.sums, (i + e + n) % _BANKS), stage, share)
+        # Over the queue of who has made the results: the next gathers do not wait behind it.
         places = lists.places[e : e + 1, here]
         k.scatter(self.parts, stage[:, :], places, skip=True, queue=Queue.SCALAR)
 
     def _product(self, e: int, turned: list[Tile], cut: Span, sums: Tile, stage: Tile, share: Tile) -> None:
+        """The scalar engine weights: the vector engine is with rows of the next block by then."""
         k, features = self.k, slice(cut.start, cut.stop)
         for n, tiles in enumerate(self.weights):
             k.tensor.load(turned[n][:, :])
-            k.tensor.matmul(tiles[e % _SLOTS][:, features], sums[:, : cut.size], accumulate=n > 0)
-        k.vector.tensor_scalar(stage[:, features], sums[:, : cut.size], "multiply", share[:, :])
+            k.tensor.matmul(tiles[e % _LOADED][:, features], sums[:, : cut.size], accumulate=n > 0)
+        k.scalar.tensor_scalar(stage[:, features], sums[:, : cut.size], "multiply", share[:, :])
 
 
 def routed_experts(k: Kernel, lists: Lists, x: HbmView, weights: HbmView, *, filled: bool) -> None:
@@ -177,9 +180,9 @@ def routed_experts(k: Kernel, lists: Lists, x: HbmView, weights: HbmView, *, fil
         work.expert(e)
     if width == 1:
         return
-    tiles = [k.sbuf(f"places {n}", partitions=block, columns=width * f, dtype="fp32") for n in range(_SLOTS)]
+    tiles = [k.sbuf(f"places {n}", partitions=block, columns=width * f, dtype="fp32") for n in range(_ADDED)]
     for n, cut in enumerate(cuts):
-        tile = tiles[n % _SLOTS][: cut.size, :]
+        tile = tiles[n % _ADDED][: cut.size, :]
         k.dma(tile.split(0, f), parts[cut.start * width : cut.stop * width, :].split(0, width))
         for place in range(1, width):
             k.vector.tensor_tensor(tile[:, :f], tile[:, :f], "add", tile[:, place * f : (place + 1) * f])
