@@ -11,6 +11,7 @@ from firmware.kernel import KernelError
 from firmware.kernels.attention import attention
 from firmware.kernels.decode import decode
 from firmware.kernels.dma_copy import dma_copy
+from firmware.kernels.embedding import embedding
 from firmware.kernels.feed_forward import feed_forward
 from firmware.kernels.gemm import gemm
 from firmware.kernels.gemm_formats import GEMM_FORMATS
@@ -33,6 +34,7 @@ __all__ = [
     "held",
     "make_attention",
     "make_decode",
+    "make_embedding",
     "make_dma",
     "make_ffn",
     "make_gemm",
@@ -193,6 +195,14 @@ def make_moe(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
     weights = rng.standard_normal((experts, d, f), np.float32) / np.float32(math.sqrt(d))
     settings = {n: params[n] for n in ("top_k", "dtype", "mode", "route", "scored", "router", "dynamic")}
     return moe(cfg, x, gate, weights, **settings)
+
+
+def make_embedding(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
+    vocabulary, width, tokens = params["vocabulary"], params["width"], params["tokens"]
+    held("embedding", (vocabulary + tokens) * width, vocabulary=vocabulary, width=width, tokens=tokens)
+    rng = np.random.default_rng(seed if params["seed"] is None else params["seed"])
+    table = rng.integers(0, 1 << 16, (vocabulary, width), np.uint16)
+    return embedding(cfg, table, rng.integers(0, vocabulary, tokens), page=params["page"], seed=seed)
 
 
 def make_transpose(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:

@@ -16,6 +16,7 @@ from firmware.makers import (
     make_attention,
     make_decode,
     make_dma,
+    make_embedding,
     make_ffn,
     make_gemm,
     make_gpsimd,
@@ -260,6 +261,19 @@ WORKLOADS: dict[str, Workload] = {
             settle=settle_gpsimd,
             maker=make_gpsimd,
             uses=lambda _: Uses.CORES,
+        ),
+        Workload(
+            name="embedding",
+            doc="rows of a table in pages, gathered by token numbers; where they lie the machine works out",
+            params={
+                "tokens": size(512, "tokens"),
+                "vocabulary": size(4096, "rows of the table"),
+                "width": size(256, "elements of a row, BF16"),
+                "page": size(16, "rows of a page, a power of two"),
+                "seed": SEED,
+            },
+            maker=make_embedding,
+            uses=lambda _: Uses.INDICES,
         ),
         Workload(
             name="transpose",

@@ -43,6 +43,7 @@ SIZES: dict[str, tuple[Mapping[str, Any], ...]] = {
     "rope": ({"tokens": 9, "heads": 2, "head": 8}, {"tokens": 1, "heads": 4, "head": 8}),
     "moe": ({"experts": 2, "tokens": 8, "d": 8, "f": 8, "top_k": 1, "mode": "whole"},),
     "gpsimd": ({"program": "topk", "columns": 24}, {"program": "route", "tokens": 9}),
+    "embedding": ({"tokens": 21, "vocabulary": 50, "width": 24, "page": 4},),
     "transpose": ({"rows": 9, "columns": 11},),
 }  # fmt: skip
 OF_THE_MODEL = {"encoder-layer", "minilm", "minilm-projection"}
