@@ -49,7 +49,7 @@ async def refuses_what_is_not_there(dut: Any) -> None:
     bench = DmaBench(dut)
     await bench.start()
     wrong = [{"class_": c} for c in range(2, 8)] + [{"add": int(add)} for add in DmaAdd if add != DmaAdd.COPY]
-    wrong += [{"indirect": side, "table_rows": 1} for side in (1, 2)]
+    wrong += [{"indirect": side, "table_rows": rows} for side in (1, 2) for rows in (0, 1)]
     for n, change in enumerate(2 * wrong):
         whole = {"source": 64, "row_bytes": 64, "count0": 1, "count1": 1, "count2": 1}  # so that only that is wrong
         good = random_descriptor(bench.rng, bench.cfg, "hbm to sbuf", 0) | whole
