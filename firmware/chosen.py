@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from firmware.copies import ROW_BYTES_MAX
 from firmware.engines.base import name_of, need
 from firmware.numbers import element_bytes
 from firmware.program import Choice
@@ -14,7 +15,6 @@ __all__ = ["By", "chosen_rows"]
 
 INDEX_BYTES = 4
 TABLE_ROWS_MAX = (1 << 28) - 1
-ROW_BYTES_MAX = 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +56,9 @@ def chosen_rows(
     dims = [(inner, inner_step), (outer, outer_step)]
     if down or not isinstance(plain, HbmView):
         dims.reverse()  # partitions innermost: so all movers soon have a row
-    ordered = [(count, 0, at) if by.table == Indirect.SOURCE else (count, at, 0) for count, at in dims]
-    count, source, destination = ordered[0]
-    ordered[0] = (count, step, destination) if by.table == Indirect.SOURCE else (count, source, step)
-    choice = Choice(
-        table=by.table, rows=table_rows, offset=indices.first_byte, down=down, skips=by.skip, words=along
-    )  # fmt: skip
+    steps = zip(dims, (step, 0), strict=True)  # the table's: an index takes the place of dimension 0
+    ordered = [(n, own, at) if by.table == Indirect.SOURCE else (n, at, own) for (n, at), own in steps]
+    choice = Choice(table=by.table, rows=table_rows, offset=indices.first_byte, down=down, skips=by.skip)
     written = dims if by.table == Indirect.SOURCE else [(table_rows, step)]
     need(
         adds or all(count == 1 or at for count, at in written),

@@ -7,7 +7,7 @@ from firmware.views import CopyView, HbmView
 from rtl.contract.config import Config
 from rtl.contract.memmap import PARTITION_STRIDE_BYTES, Space
 
-__all__ = ["place", "rows"]
+__all__ = ["ROW_BYTES_MAX", "place", "rows"]
 
 ROW_BYTES_MAX = 1 << 18
 

@@ -141,13 +141,11 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """Indices that choose rows of side `table`, which has `rows`: the first at byte `offset` of SBUF, `words` of a
-    partition."""
+    """Indices that choose rows of side `table`, which has `rows`: the first at byte `offset` of SBUF."""
 
     table: Indirect
     rows: int
     offset: int
-    words: int
     down: bool  # dimension 0 goes down the partitions
     skips: bool  # an index that is none of a row leaves its row out
 

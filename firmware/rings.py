@@ -202,6 +202,7 @@ class Rings:
 
     def _need_here(self, dst: CopyView, src: CopyView, indices: TileView) -> None:
         """What indices choose stays in the core; none of them, and no row, is read behind another row's write."""
+        need(isinstance(indices, TileView), "indices are a view of a tile, as in tile[:, :]")
         for view in (dst, src):
             need(
                 view.core == self._k.core,

@@ -9,7 +9,7 @@ from rtl.base.axi import ADDRESS_BITS
 from rtl.base.dma_port import ROW_BYTES_BITS, ring_count
 from rtl.contract.config import Config
 from rtl.contract.config_sections import DMA_CLASSES
-from rtl.contract.memmap import PARTITION_STRIDE_BYTES
+from rtl.contract.memmap import ADDRESS, PARTITION_STRIDE_BYTES
 
 __all__ = [
     "ADDED_ROWS",
@@ -17,6 +17,7 @@ __all__ = [
     "INDEX_PLACE_BITS",
     "PARTITION_SHIFT",
     "Place",
+    "SPACE_LSB",
     "UNITS_BITS",
     "address_bits",
     "ar_burst",
@@ -60,6 +61,9 @@ class Place(IntEnum):
     OTHER = 2
 
 
+SPACE_LSB = ADDRESS.offset("space")
+"""Of an address."""
+
 PARTITION_SHIFT = ceil_log2(PARTITION_STRIDE_BYTES)
 
 
@@ -96,7 +100,7 @@ def lanes(cfg: Config) -> int:
 
 
 def indices_layout() -> data.StructLayout:
-    """What a descriptor says of its indices: Indirect, fields of isa.DESCRIPTOR, and how many there are."""
+    """What a descriptor says of its indices, as fields of contract.descriptor say it, and how many there are."""
     return data.StructLayout({"indirect": 2, "skips": 1, "down": 1, "place": INDEX_PLACE_BITS, "total": 24, "rows": 28})
 
 

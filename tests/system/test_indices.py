@@ -8,6 +8,7 @@ import pytest
 from firmware.image import build_image
 from firmware.kernel import HbmView, Kernel, KernelError, Tile
 from firmware.kernels.dma_copy import dma_copy
+from firmware.kernels.embedding import embedding
 from firmware.numbers import decode, encode
 from firmware.program import Program
 from rtl.contract.config import Config, load, named
@@ -213,3 +214,21 @@ def test_what_is_said_wrong_is_one_sentence() -> None:
     tile, ids = k.sbuf("tile", partitions=6, columns=4, dtype="int32"), in_sbuf(k, "ids", np.zeros((1, 6), int))
     with pytest.raises(KernelError, match="dma.indirect is false"):
         k.gather(tile[:, :], given(k, "table", np.zeros((9, 4), int))[:, :], ids[:, :])
+
+
+@pytest.mark.parametrize(("tokens", "page"), [(1, 1), (P, 4), (2 * P + 5, 16), (30 * P - 1, 4)])
+def test_an_embedding_is_rows_of_its_table(tokens: int, page: int) -> None:
+    """Pages of which the last one is not full, a last block that is not, and more blocks than SBUF holds at once."""
+    rng = np.random.default_rng(page)
+    table, ids = rng.integers(0, 1 << 16, (50, 200), np.uint16), rng.integers(0, 50, tokens)
+    made = embedding(TINY, table, ids, page=page, seed=3)
+    got = run(made)
+    assert np.array_equal(got.outputs["y"], table[ids])
+    assert made.metrics(got.outputs) == {"wrong_elements": 0}
+
+
+def test_an_embedding_refuses_what_it_cannot() -> None:
+    table = np.zeros((50, 8), np.uint16)
+    for ids, page, text in (([0], 3, "page must be a power of two, not 3"), ([50], 4, "numbers from 0 to 49")):
+        with pytest.raises(KernelError, match=text):
+            embedding(TINY, table, np.array(ids), page=page, seed=0)

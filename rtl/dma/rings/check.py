@@ -11,16 +11,15 @@ from rtl.base.layouts import ADDRESS_LAYOUT, DESCRIPTOR_LAYOUT, layout
 from rtl.contract.config import Config
 from rtl.contract.isa import Cause, Update
 from rtl.contract.link import SIGNAL
-from rtl.contract.memmap import ADDRESS, CoreId, Space
+from rtl.contract.memmap import CoreId, Space
 from rtl.dma.fabric.away_signals import AWAY, AWAY_SIGNAL
-from rtl.dma.layouts import job_layout, outcome_layout, slot_bits
+from rtl.dma.layouts import SPACE_LSB, job_layout, outcome_layout, slot_bits
 from rtl.dma.rings.descriptor_rules import DescriptorRules
 from rtl.dma.rings.extent import Extent
 from rtl.dma.rings.intake import candidate_layout
 
 __all__ = ["Check"]
 
-_SPACE_LSB = ADDRESS.offset("space")
 _SIDES = ("source", "destination")
 
 
@@ -77,16 +76,12 @@ class Check(wiring.Component):
                 for n in range(3):
                     with m.Case(n):
                         m.d.comb += [
-                            reach[side].count.eq(
-                                Mux(rules.table(side), word.table_rows, word.count0)
-                                if n == 0 and cfg.dma.indirect
-                                else getattr(word, f"count{n}")
-                            ),
+                            reach[side].count.eq(rules.count(side, n)),
                             reach[side].step.eq(getattr(word, f"{side}_step{n}")),
                         ]
 
         of_index = Signal(64)  # the address of the first one
-        m.d.comb += of_index.eq((self.core_id << CoreId.LSB) | (Space.SBUF << _SPACE_LSB) | (word.index << 2))
+        m.d.comb += of_index.eq((self.core_id << CoreId.LSB) | (Space.SBUF << SPACE_LSB) | (word.index << 2))
 
         def refuse(why: Cause, at: Value | int) -> None:
             m.d.sync += [cause.eq(why), address.eq(at)]

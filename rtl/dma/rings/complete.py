@@ -10,12 +10,11 @@ from rtl.base.dma_port import SEMAPHORE_UPDATE, RingStatusSignature, ring_count
 from rtl.base.fault import fault
 from rtl.contract.config import Config
 from rtl.contract.isa import Cause, Update
-from rtl.contract.memmap import ADDRESS, CoreId, Space
-from rtl.dma.layouts import INDEX_PLACE_BITS, done_layout, outcome_layout, slot_bits
+from rtl.contract.memmap import CoreId, Space
+from rtl.dma.layouts import INDEX_PLACE_BITS, SPACE_LSB, done_layout, outcome_layout, slot_bits
 
 __all__ = ["Complete"]
 
-_SPACE_LSB = ADDRESS.offset("space")
 _ROWS_BITS = 13  # rows of one descriptor that may be under way: all FIFOs of 16 movers and more
 
 
@@ -143,8 +142,8 @@ class Complete(wiring.Component):
             keep.data.eq(self.bad_at),
             look.addr.eq(self.at),
         ]
-        in_sbuf = Const(Space.SBUF, CoreId.LSB - _SPACE_LSB)
-        return _bit(seen, self.at), Cat(Const(0, 2), look.data, Const(0, _SPACE_LSB - INDEX_PLACE_BITS - 2), in_sbuf)
+        in_sbuf = Const(Space.SBUF, CoreId.LSB - SPACE_LSB)
+        return _bit(seen, self.at), Cat(Const(0, 2), look.data, Const(0, SPACE_LSB - INDEX_PLACE_BITS - 2), in_sbuf)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

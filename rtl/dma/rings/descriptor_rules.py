@@ -59,6 +59,13 @@ class DescriptorRules:
         """This side is the table."""
         return self.word.indirect == Indirect[side.upper()]
 
+    def count(self, side: str, dimension: int) -> Value:
+        """Rows of this side along a dimension; of a table all that there are."""
+        count = getattr(self.word, f"count{dimension}")
+        if dimension or not self.cfg.dma.indirect:
+            return count
+        return Mux(self.table(side), self.word.table_rows, count)
+
     def _bad_indices(self) -> Value:
         """What the descriptor says of indices makes no sense."""
         word = self.word

@@ -2,6 +2,7 @@
 
 from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
+from amaranth.lib.data import View
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.credit import Credit
@@ -31,17 +32,17 @@ class _Walk:
         """In the partition."""
         return self.place[:_WORD]
 
-    def load(self, job: Value, count: Value) -> None:
+    def load(self, job: View, count: Value) -> None:
         """The first one."""
-        self.m.d.sync += [self.place.eq(job.place), self.left.eq(job.total), self.inner.eq(count)]  # type: ignore[attr-defined]
+        self.m.d.sync += [self.place.eq(job.place), self.left.eq(job.total), self.inner.eq(count)]
 
-    def step(self, job: Value, count: Value, words: Value | int) -> None:
+    def step(self, job: View, count: Value, words: Value | int) -> None:
         """Go on by so many; down the partitions by one."""
         turns = self.inner == 1
         stays = fault("indices down the partitions are those of the first")
-        down = Mux(turns, (job.place[_WORD:] << _WORD) + self.word + 1, self.place + (~stays << _WORD))  # type: ignore[attr-defined]
+        down = Mux(turns, (job.place[_WORD:] << _WORD) + self.word + 1, self.place + (~stays << _WORD))
         m = self.m
-        with m.If(job.down):  # type: ignore[attr-defined]
+        with m.If(job.down):
             m.d.sync += [
                 self.place.eq(down),
                 self.left.eq(self.left - 1),
